@@ -1,0 +1,210 @@
+"""What a set can be arranged on: a sequence, a grid, a lattice of any dimension.
+
+A structure over K positions has relations between positions. Relation r is a K×K matrix O_r that is never built: it
+is applied to an assignment P along one axis of the lattice. Positions are row-major: on a grid, position k is row
+k // cols, column k % cols.
+
+- `Order(axis)`: O[k, k'] is +1 if k' lies after k on the same line of that axis, −1 if before, 0 otherwise.
+- `Neighbour(axis)`: O[k, k'] is 1 if k' is the next position after k on that line, 0 otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from unshuffle import checks
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+
+@dataclass(frozen=True)
+class Order:
+    """Before or after, anywhere on a line: the paper's relation. Only the antisymmetric part of a cost matters."""
+
+    axis: int
+
+    def apply(self, soft: Tensor, dim: int) -> Tensor:
+        """P Oᵀ along `dim`: what lies after each position minus what lies before it."""
+        return _SuffixMinusPrefix.apply(soft, dim)
+
+    def gradient_blocks(self, soft: Tensor, dim: int) -> tuple[Tensor, ...]:
+        """The position side of ∂c/∂P: for antisymmetric C both terms are equal, 2 C · P Oᵀ."""
+        return (self.apply(soft, dim),)
+
+    @staticmethod
+    def cost_blocks(costs: Tensor) -> tuple[Tensor, ...]:
+        """The cost side of ∂c/∂P."""
+        return (2 * costs,)
+
+    @staticmethod
+    def centre(costs: Tensor, pairs: Tensor | None) -> Tensor:
+        """The part of the costs that the relation can see: (C − Cᵀ) / 2, over the pairs of real elements."""
+        costs = (costs - costs.mT) / 2
+        return costs if pairs is None else costs.masked_fill(~pairs, 0.0)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Directly before, on a line: how badly i goes next to j, in that order."""
+
+    axis: int
+
+    def apply(self, soft: Tensor, dim: int) -> Tensor:
+        """P Oᵀ along `dim`: what stands at the next position."""
+        return _shift(soft, dim, 1)
+
+    def gradient_blocks(self, soft: Tensor, dim: int) -> tuple[Tensor, ...]:
+        """P Oᵀ and P O: what stands at the next position, and at the one before."""
+        return self.apply(soft, dim), _shift(soft, dim, -1)
+
+    @staticmethod
+    def cost_blocks(costs: Tensor) -> tuple[Tensor, ...]:
+        return costs, costs.mT
+
+    @staticmethod
+    def centre(costs: Tensor, pairs: Tensor | None) -> Tensor:
+        """No element stands next to itself, and a constant changes nothing: mean 0 off the diagonal, 0 on it."""
+        size = costs.shape[-1]
+        others = ~torch.eye(size, dtype=torch.bool, device=costs.device)
+        others = others if pairs is None else others & pairs
+        costs = costs.masked_fill(~others, 0.0)
+        count = others.sum((-2, -1), keepdim=True).clamp_min(1)
+        return (costs - costs.sum((-2, -1), keepdim=True) / count).masked_fill(~others, 0.0)
+
+
+Relation = Order | Neighbour
+
+
+class _SuffixMinusPrefix(torch.autograd.Function):
+    """Σ after − Σ before along one dimension. Its matrix is antisymmetric, so its gradient is its negative."""
+
+    @staticmethod
+    def forward(values: Tensor, dim: int) -> Tensor:
+        running = values.cumsum(dim)
+        return (running.narrow(dim, running.shape[dim] - 1, 1) + values).sub_(running, alpha=2)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: Tensor) -> None:
+        ctx.dim = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return -_SuffixMinusPrefix.apply(grad, ctx.dim), None
+
+
+def _shift(values: Tensor, dim: int, by: int) -> Tensor:
+    """values[k + by] at k, zero where there is no such position."""
+    length = values.shape[dim]
+    kept = values.narrow(dim, max(by, 0), length - 1)
+    before, after = (0, 1) if by > 0 else (1, 0)
+    return pad(kept, (*(0, 0) * (-dim - 1), before, after))
+
+
+class Lattice:
+    """Positions on a lattice of any dimension; `neighbours` adds the neighbour relations to the order relations.
+
+    >>> Lattice(2, 3, 4).relations
+    (Order(axis=0), Order(axis=1), Order(axis=2))
+    """
+
+    def __init__(self, *shape: int, neighbours: bool = False) -> None:
+        if not shape:
+            raise ValueError("a lattice needs at least one length, got none")
+        self.shape: tuple[int, ...] = tuple(checks.integer("a length of a lattice", n, least=1) for n in shape)
+        self._set_relations(len(shape), neighbours)
+
+    def _set_relations(self, axes: int, neighbours: bool) -> None:
+        if not isinstance(neighbours, bool):
+            raise TypeError(f"neighbours must be True or False, got {checks.describe(neighbours)}")
+        self.neighbours = neighbours
+        orders = tuple(Order(axis) for axis in range(axes))
+        self.relations: tuple[Relation, ...] = orders + tuple(Neighbour(a) for a in range(axes) if neighbours)
+
+    def lengths(self, elements: int) -> tuple[int, ...]:
+        """The length of each axis for a set of that many elements; says so if they do not fit."""
+        positions = 1
+        for length in self.shape:
+            positions *= length
+        if positions != elements:
+            raise ValueError(f"{self!r} has {positions} positions and needs exactly as many elements, got {elements}")
+        return self.shape
+
+    def check_mask(self, mask: Bool[Tensor, "*batch n"] | None) -> None:
+        if mask is not None:
+            raise ValueError(f"{self!r} takes no mask: every position needs an element. Only a Sequence takes padded sets")
+
+    def apply(self, relation: Relation, soft: Float[Tensor, "*batch n k"]) -> Float[Tensor, "*batch n k"]:
+        """P O_rᵀ."""
+        lengths = self.lengths(soft.shape[-1])
+        lattice = soft.unflatten(-1, lengths)  # (*batch, N, *lengths)
+        return relation.apply(lattice, relation.axis - len(lengths)).flatten(-len(lengths))
+
+    def gradient_blocks(self, soft: Float[Tensor, "*batch n k"]) -> list[Float[Tensor, "*batch n k"]]:
+        """[P O_1ᵀ, …]: the factors of ∂c/∂P that depend on the assignment, in the order of `cost_blocks`."""
+        lengths = self.lengths(soft.shape[-1])
+        lattice = soft.unflatten(-1, lengths)
+        blocks = [r.gradient_blocks(lattice, r.axis - len(lengths)) for r in self.relations]
+        return [block.flatten(-len(lengths)) for group in blocks for block in group]
+
+    def cost_blocks(self, costs: Float[Tensor, "*batch r n n"]) -> list[Float[Tensor, "*batch n n"]]:
+        """[2 C_1, …]: the factors of ∂c/∂P that depend on the costs, which `normalise` has made antisymmetric."""
+        blocks = [r.cost_blocks(c) for r, c in zip(self.relations, costs.unbind(-3), strict=True)]
+        return [block for group in blocks for block in group]
+
+    def normalise(
+        self, costs: Float[Tensor, "*batch r n n"], mask: Bool[Tensor, "*batch n"] | None = None
+    ) -> Float[Tensor, "*batch r n n"]:
+        """Scale every C_r to unit Frobenius norm, after dropping what its relation cannot see. Zero stays zero."""
+        pairs = None if mask is None else (mask[..., :, None] & mask[..., None, :]).unsqueeze(-3)
+        axes = len(self.shape)
+        kinds = zip((self.relations[0], self.relations[-1]), (costs[..., :axes, :, :], costs[..., axes:, :, :]))
+        centred = [relation.centre(group, pairs) for relation, group in kinds if group.shape[-3]]
+        costs = torch.cat(centred, -3) if len(centred) > 1 else centred[0]
+        norm = torch.linalg.vector_norm(costs, dim=(-2, -1), keepdim=True)
+        return costs / norm.where(norm > 0, 1.0)
+
+    def __repr__(self) -> str:
+        arguments = [str(length) for length in self.shape] + ["neighbours=True"] * self.neighbours
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class Grid(Lattice):
+    """rows × cols positions, row-major. Axis 0 runs down the columns, axis 1 along the rows.
+
+    >>> Grid(2, 3, neighbours=True).relations
+    (Order(axis=0), Order(axis=1), Neighbour(axis=0), Neighbour(axis=1))
+    """
+
+    def __init__(self, rows: int, cols: int, neighbours: bool = False) -> None:
+        super().__init__(rows, cols, neighbours=neighbours)
+
+
+class Sequence(Lattice):
+    """A line of as many positions as the set has elements; the one structure for sets of varying size.
+
+    >>> Sequence().relations
+    (Order(axis=0),)
+    """
+
+    shape: tuple[int, ...] = ()
+
+    def __init__(self, neighbours: bool = False) -> None:
+        self._set_relations(1, neighbours)
+
+    def lengths(self, elements: int) -> tuple[int, ...]:
+        return (elements,)
+
+    def check_mask(self, mask: Bool[Tensor, "*batch n"] | None) -> None:
+        pass

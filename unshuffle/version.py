@@ -1,0 +1,3 @@
+"""The version, once: the package, its metadata and every record read it from here."""
+
+__version__ = "0.1.0"
