@@ -119,7 +119,7 @@ class Arrangement:
     @property
     def costs(self) -> Float[Tensor, "*batch r n n"]:
         """The paper's C of each relation: centred, and of unit Frobenius norm."""
-        return self.descent.costs
+        return self.descent.costs()
 
     @property
     def weighted(self) -> Float[Tensor, "*batch r n n"]:
@@ -152,15 +152,15 @@ class Arrangement:
 
 def _flatten(arrangement: Arrangement) -> tuple[list[Tensor | None], tuple[object, ...]]:
     d = arrangement.descent
-    tensors = [arrangement.elements, arrangement.soft, arrangement.x, d.costs, d.start, d.step_size, d.mask]
+    tensors = [arrangement.elements, arrangement.soft, arrangement.x, d.centred, d.start, d.step_size, d.mask]
     return tensors, (d.structure, d.steps, d.iterations, d.temperature)
 
 
 def _unflatten(values: Iterable[Any], context: Any) -> Arrangement:
-    elements, soft, x, costs, start, step_size, mask = values
+    elements, soft, x, centred, start, step_size, mask = values
     structure, steps, iterations, temperature = context
     return Arrangement(
-        elements, soft, x, Descent(costs, structure, start, steps, step_size, iterations, temperature, mask)
+        elements, soft, x, Descent(centred, structure, start, steps, step_size, iterations, temperature, mask)
     )
 
 

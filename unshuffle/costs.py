@@ -8,6 +8,7 @@ f(b, a) needs no second evaluation either: over all pairs it is the transpose of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from torch.nn.functional import linear
 
 from unshuffle import checks
 from unshuffle.sinkhorn import full_precision
-from unshuffle.structures import Lattice, Order
+from unshuffle.structures import Lattice, Order, antisymmetric
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -54,28 +55,31 @@ class PairwiseCost(nn.Module):
             raise ValueError("hidden must be a width or a tuple of widths, got an empty tuple")
         self.hidden = tuple(checks.integer("hidden", width, least=1) for width in widths)
         self.structure = structure
-        self.pair = nn.Linear(2 * features, self.hidden[0])  # of [a; b]
+        self.pair = nn.Parameter(torch.empty(2 * self.hidden[0], features))  # [A; B] of W [a; b] = A a + B b
+        self.bias = nn.Parameter(torch.empty(self.hidden[0]))
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(self.hidden))
         self.out = nn.Linear(self.hidden[-1], len(structure.relations), bias=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Xavier weights and zero biases, as in the paper."""
-        for layer in (self.pair, *self.layers, self.out):
+        """Xavier weights and zero biases, as in the paper: of the first layer as it maps [a; b]."""
+        bound = math.sqrt(6 / (2 * self.features + self.hidden[0]))
+        nn.init.uniform_(self.pair, -bound, bound)
+        nn.init.zeros_(self.bias)
+        for layer in (*self.layers, self.out):
             nn.init.xavier_uniform_(layer.weight)
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
 
     def forward(self, x: Float[Tensor, "*batch n features"]) -> Float[Tensor, "*batch r n n"]:
         elements("x", x, self.features)
-        of_first, of_second = self.pair.weight.split(self.features, 1)
-        first, second = linear(x, of_first, self.pair.bias), linear(x, of_second)  # (*batch, N, hidden)
-        weights = [tensor for layer in self.layers for tensor in (layer.weight, layer.bias)]
-        f = pairs(first, second, [*weights, self.out.weight])  # (*batch, R, N, N)
+        first, second = linear(x, self.pair).chunk(2, -1)  # (*batch, N, hidden) each
+        layers = [tensor for layer in self.layers for tensor in (layer.weight, layer.bias)]
+        f = pairs(first + self.bias, second, layers, self.out.weight)  # (*batch, R, N, N)
         orders = sum(isinstance(relation, Order) for relation in self.structure.relations)
-        order = f[..., :orders, :, :]
-        order = order - order.mT
-        return order if orders == f.shape[-3] else torch.cat([order, f[..., orders:, :, :]], -3)
+        if orders == f.shape[-3]:
+            return antisymmetric(f, 1.0)
+        return torch.cat([antisymmetric(f[..., :orders, :, :], 1.0), f[..., orders:, :, :]], -3)
 
     def extra_repr(self) -> str:
         return f"features={self.features}, hidden={self.hidden}, structure={self.structure!r}"
@@ -89,28 +93,30 @@ def elements(name: str, x: object, features: int) -> None:
 
 
 def pairs(
-    first: Float[Tensor, "*batch n hidden"], second: Float[Tensor, "*batch n hidden"], weights: list[Tensor]
+    first: Float[Tensor, "*batch n hidden"],
+    second: Float[Tensor, "*batch n hidden"],
+    layers: list[Tensor],
+    out: Float[Tensor, "r width"],
 ) -> Float[Tensor, "*batch r n n"]:
-    """f of all pairs, from the two halves of its first layer: f[i, j] = out(… relu(first_i + second_j) …).
+    """f of all pairs, f[i, j] = out · (… relu(first_i + second_j) …), from the two halves of its first layer.
 
-    `weights` are weight and bias of each further hidden layer, then the output's weight.
+    `layers` are weight and bias of each further hidden layer.
     """
     batch, (size, hidden) = first.shape[:-2], first.shape[-2:]
-    outputs = weights[-1].shape[0]
     first, second = first.reshape(-1, size, hidden), second.reshape(-1, size, hidden)
     if torch.compiler.is_compiling():
-        # The compiler fuses this into loops that never store a hidden value, forward or backward
-        f = _head(first[:, :, None] + second[:, None], weights)
+        # The compiler fuses a shallow network into loops that store no hidden value, forward or backward
+        f = _head(first[:, :, None] + second[:, None], layers, out)
     else:
-        with full_precision(first):  # autocast has already chosen the dtype of the first layer; the rest follows it
-            f = _Pairs.apply(first, second, *(weight.to(first.dtype) for weight in weights))
-    return f.reshape(*batch, size, size, outputs).movedim(-1, -3)
+        with full_precision(first):  # autocast has chosen the dtype of the first layer; the rest follows it
+            weights = [weight.to(first.dtype) for weight in (*layers, out)]
+            f = _Deep.apply(first, second, *weights) if layers else _Shallow.apply(first, second, *weights)
+    return f.movedim(-1, 1).reshape(*batch, -1, size, size)
 
 
-def _head(pre: Tensor, weights: list[Tensor]) -> Tensor:
-    """What follows the first layer, (…, hidden) -> (…, outputs)."""
+def _head(pre: Tensor, layers: list[Tensor], out: Tensor) -> Tensor:
+    """What follows the first layer, (…, hidden) -> (…, R)."""
     hidden = pre.relu()
-    *layers, out = weights
     for weight, bias in zip(layers[::2], layers[1::2], strict=True):
         hidden = linear(hidden, weight, bias).relu()
     if torch.compiler.is_compiling() and not layers:
@@ -118,41 +124,96 @@ def _head(pre: Tensor, weights: list[Tensor]) -> Tensor:
     return linear(hidden, out)
 
 
-def _chunks(batch: int, size: int, width: int) -> Iterator[tuple[slice, slice]]:
-    """Cut (batch, rows) into blocks of about CHUNK hidden values: several sets, or several rows of one."""
-    sets = max(1, CHUNK // max(1, size * size * width))
+def _blocks(width: int, whole: tuple[Tensor, ...], cut: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, ...]]:
+    """Walk through all pairs in blocks of about CHUNK hidden values: several sets, or several rows of one.
+
+    Yields views of the tensors (B, N, …): (sets, 1, N, …) of each in `whole`, (sets, rows, …) of each in `cut`.
+    Splitting costs much less Python than slicing for each block.
+    """
+    size = cut[0].shape[1]
+    sets = max(1, CHUNK // (size * size * width))
     rows = size if sets > 1 else max(1, CHUNK // (size * width))
-    for b in range(0, batch, sets):
-        for i in range(0, size, rows):
-            yield slice(b, b + sets), slice(i, i + rows)
+    wholes = [tensor.unsqueeze(1).split(sets) for tensor in whole]
+    for group in zip(*wholes, *(tensor.split(sets) for tensor in cut), strict=True):
+        others, own = group[: len(whole)], group[len(whole) :]
+        for block in zip(*(tensor.split(rows, 1) for tensor in own), strict=True):
+            yield *others, *block
 
 
-class _Pairs(torch.autograd.Function):
-    """The head over all pairs, chunk by chunk; backward computes each chunk again instead of keeping it."""
+class _Shallow(torch.autograd.Function):
+    """One hidden layer, (B, N, N, R). With a = first, b = second, w = out and A_ij the active ReLUs, a_i > −b_j:
+
+    relu(a + b) = max(a, −b) + b     ∂a_i = w ∘ Σ_j ∂f_ij A_ij     ∂b_j = w ∘ Σ_i ∂f_ij A_ij     ∂w = Σ a ∘ ∂a/w + b ∘ ∂b/w
+
+    so that forward is one maximum and one product over a block of pairs that stays in the cache, and backward one
+    comparison and one product for each of a and b.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, second: Tensor, out: Tensor) -> Tensor:
+        ctx.save_for_backward(first, second, out)
+        (batch, size, width), relations = first.shape, out.shape[0]
+        weight = out.mT.contiguous()
+        f = first.new_empty(batch, size, size, relations)
+        block = first.new_empty(0)
+        for negative, own, result in _blocks(width, (-second,), (first, f)):
+            block = block.resize_(*own.shape[:2], size, width)
+            torch.maximum(own.unsqueeze(2), negative, out=block)
+            torch.mm(block.view(-1, width), weight, out=result.view(-1, relations))
+        return f.add_((second @ weight).unsqueeze(1))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        first, second, out = ctx.saved_tensors
+        of_first = _through_active(first, second, grad.mT)  # (B, N, R, hidden)
+        of_second = _through_active(second, first, grad.permute(0, 2, 3, 1))
+        of_out = (of_first * first.unsqueeze(2)).sum((0, 1)) + (of_second * second.unsqueeze(2)).sum((0, 1))
+        return of_first.mul_(out).sum(2), of_second.mul_(out).sum(2), of_out
+
+
+def _through_active(own: Tensor, other: Tensor, grad: Tensor) -> Tensor:
+    """Σ_j grad[i, :, j] · 1[own_i > −other_j], (B, N, R, hidden) from grad (B, N, R, N)."""
+    (batch, size, width), relations = own.shape, grad.shape[2]
+    total = own.new_empty(batch, size, relations, width)
+    active = own.new_empty(0)
+    for negative, mine, weights, result in _blocks(width, (-other,), (own, grad.contiguous(), total)):
+        active = active.resize_(*mine.shape[:2], size, width)
+        torch.gt(mine.unsqueeze(2), negative, out=active)
+        torch.bmm(weights.flatten(0, 1), active.flatten(0, 1), out=result.flatten(0, 1))
+    return total
+
+
+class _Deep(torch.autograd.Function):
+    """Any number of further layers, block by block; backward computes each block again instead of keeping it."""
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, second: Tensor, *weights: Tensor) -> Tensor:
         ctx.save_for_backward(first, second, *weights)
-        (batch, size, hidden), width = first.shape, max(w.shape[0] for w in (first.mT[0], *weights))
-        f = first.new_empty(batch, size, size, weights[-1].shape[0])
-        for sets, rows in _chunks(batch, size, width):
-            f[sets, rows] = _head(first[sets, rows, None] + second[sets, None], list(weights))
+        *layers, out = weights
+        f = first.new_empty(*first.shape[:2], first.shape[1], out.shape[0])
+        for others, own, result in _blocks(_widest(first, layers), (second,), (first, f)):
+            result.copy_(_head(own.unsqueeze(2) + others, layers, out))
         return f
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
         first, second, *weights = ctx.saved_tensors
-        (batch, size, _), width = first.shape, max(w.shape[0] for w in (first.mT[0], *weights))
-        totals = [torch.zeros_like(tensor) for tensor in (first, second, *weights)]
-        leaves = [weight.detach().requires_grad_() for weight in weights]
-        for sets, rows in _chunks(batch, size, width):
+        of_first, of_second, *totals = (torch.zeros_like(tensor) for tensor in (first, second, *weights))
+        *layers, out = leaves = [weight.detach().requires_grad_() for weight in weights]
+        whole, cut = (second, of_second), (first, of_first, grad)
+        for others, of_others, own, of_own, of_f in _blocks(_widest(first, layers), whole, cut):
             with torch.enable_grad():
-                pre = (first[sets, rows, None] + second[sets, None]).requires_grad_()
-                f = _head(pre, leaves)
-            of_pre, *of_weights = torch.autograd.grad(f, [pre, *leaves], grad[sets, rows])
-            totals[0][sets, rows] += of_pre.sum(2)
-            totals[1][sets] += of_pre.sum(1)
-            for total, part in zip(totals[2:], of_weights, strict=True):
+                pre = (own.unsqueeze(2) + others).requires_grad_()
+                f = _head(pre, layers, out)
+            of_pre, *of_weights = torch.autograd.grad(f, [pre, *leaves], of_f)
+            of_own.copy_(of_pre.sum(2))
+            of_others.squeeze(1).add_(of_pre.sum(1))
+            for total, part in zip(totals, of_weights, strict=True):
                 total += part
-        return tuple(totals)
+        return of_first, of_second, *totals
+
+
+def _widest(first: Tensor, layers: list[Tensor]) -> int:
+    return max(first.shape[-1], *(len(bias) for bias in layers[1::2]))

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from unshuffle import checks
 from unshuffle.sinkhorn import Blocks, at_least_float32, full_precision, normalise
-from unshuffle.structures import Lattice
+from unshuffle.structures import Lattice, scale_to_norm
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -100,12 +100,12 @@ def trajectory(
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """A descent that is ready to run: costs centred and of unit norm, everything else checked.
+    """A descent that is ready to run: everything checked, the costs centred but not yet scaled.
 
-    costs (*batch, R, N, N), start (*batch, N, N) or None, step_size () or (*batch, R), mask (*batch, N) or None.
+    centred (*batch, R, N, N), start (*batch, N, N) or None, step_size () or (*batch, R), mask (*batch, N) or None.
     """
 
-    costs: Tensor
+    centred: Tensor
     structure: Lattice
     start: Tensor | None
     steps: int
@@ -126,34 +126,37 @@ class Descent:
         temperature: float,
         mask: Tensor | None,
     ) -> Descent:
-        """Check what came from outside, and normalise the costs."""
+        """Check what came from outside, and bring it into form."""
         _check(costs, structure, start, steps, step_size, iterations, temperature, mask)
         with full_precision(costs):
-            costs = structure.normalise(at_least_float32(costs), mask)
-        weights = torch.as_tensor(step_size, dtype=costs.dtype, device=costs.device).abs()
-        return cls(costs, structure, start, steps, weights, iterations, temperature, mask)
+            centred = structure.centre(at_least_float32(costs), mask)
+        weights = torch.as_tensor(step_size, dtype=centred.dtype, device=centred.device).abs()
+        return cls(centred, structure, start, steps, weights, iterations, temperature, mask)
+
+    def costs(self) -> Tensor:
+        """The paper's C_r, of unit Frobenius norm."""
+        return scale_to_norm(self.centred, torch.ones_like(self.step_size))
 
     def weighted(self) -> Tensor:
-        """η_r C_r, whose total is what the descent lowers."""
-        step_size = self.step_size if self.step_size.dim() else self.step_size.unsqueeze(0)
-        return self.costs * step_size[..., None, None]
+        """|η_r| C_r, whose total is what the descent lowers."""
+        return scale_to_norm(self.centred, self.step_size)
 
     def soft(self) -> Tensor:
         """The last iterate. Each of the others is dropped as the next one comes."""
-        with full_precision(self.costs):
+        with full_precision(self.centred):
             for soft in self._iterates():
                 pass
         return soft
 
     def trajectory(self) -> Tensor:
         """Every iterate, (steps + 1, *batch, N, K)."""
-        with full_precision(self.costs):
+        with full_precision(self.centred):
             return torch.stack(list(self._iterates()))
 
     def _iterates(self) -> Iterator[Tensor]:
         """Flatten the batch to one dimension, run, and yield P⁰, P¹, … Pᵀ in the caller's shape."""
-        size = self.costs.shape[-1]
-        costs = self.weighted()
+        size = self.centred.shape[-1]
+        costs = scale_to_norm(self.centred, -self.step_size)  # downhill
         batch = torch.broadcast_shapes(
             costs.shape[:-3],
             () if self.start is None else self.start.shape[:-2],
@@ -177,10 +180,10 @@ def _iterate(
     iterations: int,
     temperature: float,
 ) -> Iterator[Tensor]:
-    """The optimisation itself, on (B, R, N, N) costs that are already normalised and weighted by η."""
+    """The optimisation itself, on −η_r C_r (B, R, N, N): P̃ ← P̃ + (−η C) (P Oᵀ)."""
     size = costs.shape[-1]
     stacked = structure.cost_blocks(costs)  # each (B, N, N)
-    product = torch.cat(stacked, -1) if len(stacked) > 1 else stacked[0]
+    product = _cat(stacked, -1)
     scores = start
     if scores is None:
         # Every row of the uniform assignment is the same, so that the first product needs only the rows' sums
@@ -190,13 +193,17 @@ def _iterate(
         if not steps:
             return
         sums = torch.stack([block.sum(-1) for block in stacked], -1)  # (B, N, blocks)
-        scores = -(sums @ torch.cat(structure.gradient_blocks(row), -2).expand(len(costs), -1, -1))
+        scores = sums @ _cat(structure.gradient_blocks(row), -2).expand(len(costs), -1, -1)
         steps -= 1
     for step in range(steps + 1):
-        soft = normalise(scores / temperature, blocks, iterations)
+        soft = normalise(scores if temperature == 1 else scores / temperature, blocks, iterations)
         yield soft
         if step < steps:
-            scores = torch.baddbmm(scores, product, torch.cat(structure.gradient_blocks(soft), -2), alpha=-1)
+            scores = torch.baddbmm(scores, product, _cat(structure.gradient_blocks(soft), -2))
+
+
+def _cat(blocks: list[Tensor], dim: int) -> Tensor:
+    return torch.cat(blocks, dim) if len(blocks) > 1 else blocks[0]  # torch copies even a single one
 
 
 def _check_costs(costs: object, structure: object) -> None:

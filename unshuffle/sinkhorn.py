@@ -60,8 +60,9 @@ def sinkhorn(
         raise ValueError(f"a masked set needs as many positions as elements, got scores {checks.describe(scores)}")
     with full_precision(scores):
         scores = at_least_float32(scores)
-        blocks = None if mask is None else Blocks(mask)
-        return normalise(scores / temperature, blocks, iterations)
+        flat = scores.reshape(-1, elements, positions)
+        blocks = None if mask is None else Blocks(mask.expand(scores.shape[:-1]).reshape(-1, elements))
+        return normalise(flat / temperature, blocks, iterations).reshape(scores.shape)
 
 
 def full_precision(values: Tensor) -> torch.autocast:
@@ -96,7 +97,7 @@ class Blocks:
 
 
 def normalise(scores: Tensor, blocks: Blocks | None, iterations: int) -> Tensor:
-    """S(scores), without checks: what the descent calls at every step."""
+    """S(scores) for scores (B, N, K), without checks: what the descent calls at every step."""
     if blocks is None:
         return _normalise(scores, None, iterations)
     scores = scores.masked_fill(blocks.padded, 0.0)  # whatever stood in the padding, NaN included, is gone
@@ -110,7 +111,7 @@ def _normalise(scores: Tensor, apart: Tensor | None, iterations: int) -> Tensor:
         shift = scores.detach().amax(-1, keepdim=True)  # row-wise, which the first normalisation undoes
         kernel = (scores.detach() - shift).exp_()
         # Sums of rows and columns stay within a factor N of the smallest entry and its inverse: see docs/mathematics.md
-        if kernel.amin() > torch.finfo(kernel.dtype).tiny ** 0.7:
+        if kernel.amin().item() > torch.finfo(kernel.dtype).tiny ** 0.7:
             if apart is not None:
                 kernel = kernel.masked_fill_(apart, 0.0)
             return _Scaled.apply(scores, kernel, iterations)
@@ -120,40 +121,43 @@ def _normalise(scores: Tensor, apart: Tensor | None, iterations: int) -> Tensor:
 
 
 class _Scaled(torch.autograd.Function):
-    """diag(u) K diag(v), with u ← 1 / (K v) and v ← 1 / (Kᵀ u) in turn, from v = 1."""
+    """diag(u) K diag(v), with u ← 1 / (K v) and v ← 1 / (Kᵀ u) in turn, from v = 1.
+
+    Every vector is a row (B, 1, N), because row times matrix is the product that the BLAS does fastest.
+    """
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, kernel: Tensor, iterations: int) -> Tensor:
-        transposed = kernel.mT
-        column = kernel.new_ones(*kernel.shape[:-2], kernel.shape[-1], 1)
-        rows, columns = [], [column]
-        for _ in range(iterations):
-            rows.append((kernel @ columns[-1]).reciprocal_())
-            columns.append((transposed @ rows[-1]).reciprocal_())
-        ctx.save_for_backward(kernel, torch.cat(rows, -1), torch.cat(columns, -1))
-        return (kernel * rows[-1]).mul_(columns[-1].mT)
+        batch, elements, positions = kernel.shape
+        u = kernel.new_empty(iterations, batch, 1, elements)
+        v = kernel.new_ones(iterations + 1, batch, 1, positions)
+        rows, columns, transposed = u.unbind(), v.unbind(), kernel.mT
+        for step, row in enumerate(rows):
+            torch.bmm(columns[step], transposed, out=row).reciprocal_()
+            torch.bmm(row, kernel, out=columns[step + 1]).reciprocal_()
+        ctx.save_for_backward(kernel, u, v)
+        return (kernel * rows[-1].mT).mul_(columns[-1])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         """With p_l = v_l·∂log v_l and q_l = u_l·∂log u_l:  ∂X = K ∘ (∂P ∘ u_L v_Lᵀ − Σ_l u_l p_lᵀ + q_l v_{l−1}ᵀ)."""
         kernel, u, v = ctx.saved_tensors
-        rows, columns = u.split(1, -1), v.split(1, -1)
-        transposed = kernel.mT
-        direct = (grad * rows[-1]).mul_(columns[-1].mT)  # ∂P ∘ u_L v_Lᵀ
+        q, p = torch.empty_like(u), torch.empty_like(v[1:])
+        rows, columns, transposed = u.unbind(), v.unbind(), kernel.mT
+        direct = (grad * rows[-1].mT).mul_(columns[-1])  # ∂P ∘ u_L v_Lᵀ
         weighted = direct * kernel
-        log_u = weighted.sum(-1, keepdim=True)
-        p: list[Tensor] = [weighted.sum(-2).unsqueeze(-1) * columns[-1]]
-        q: list[Tensor] = []
+        minus_u2, minus_v2 = (-u * u).unbind(), (-v * v).unbind()
+        torch.mul(weighted.sum(-2, keepdim=True), columns[-1], out=p[-1])
         for step in range(len(rows) - 1, -1, -1):
-            log_u = log_u - (kernel @ p[-1]).mul_(rows[step])
-            q.append(rows[step] * log_u)
+            torch.bmm(p[step], transposed, out=q[step]).mul_(minus_u2[step])
+            if step == len(rows) - 1:
+                q[step].addcmul_(weighted.sum(-1).unsqueeze(-2), rows[step])
             if step:
-                p.append((transposed @ q[-1]).mul_(columns[step]).mul_(columns[step]).neg_())
-                log_u = torch.zeros_like(log_u)
-        left = torch.cat([u, *reversed(q)], -1)
-        right = torch.cat([*reversed(p), v[..., :-1]], -1)
-        return direct.sub_(left @ right.mT).mul_(kernel), None, None
+                torch.bmm(q[step], kernel, out=p[step - 1]).mul_(minus_v2[step])
+        left = torch.cat([u, q]).squeeze(2).permute(1, 2, 0)  # (B, N, 2L)
+        right = torch.cat([p, v[:-1]]).squeeze(2).permute(1, 0, 2)  # (B, 2L, K)
+        return direct.baddbmm_(left, right, alpha=-1).mul_(kernel), None, None
 
 
 class _Logarithmic(torch.autograd.Function):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from unshuffle import checks
@@ -31,21 +32,21 @@ class Order:
 
     def apply(self, soft: Tensor, dim: int) -> Tensor:
         """P Oᵀ along `dim`: what lies after each position minus what lies before it."""
-        return _SuffixMinusPrefix.apply(soft, dim)
+        return _SuffixMinusPrefix.apply(soft, dim, 1.0)
 
     def gradient_blocks(self, soft: Tensor, dim: int) -> tuple[Tensor, ...]:
-        """The position side of ∂c/∂P: for antisymmetric C both terms are equal, 2 C · P Oᵀ."""
-        return (self.apply(soft, dim),)
+        """The position side of ∂c/∂P: for antisymmetric C both terms are equal, C · 2 P Oᵀ."""
+        return (_SuffixMinusPrefix.apply(soft, dim, 2.0),)
 
     @staticmethod
     def cost_blocks(costs: Tensor) -> tuple[Tensor, ...]:
         """The cost side of ∂c/∂P."""
-        return (2 * costs,)
+        return (costs,)
 
     @staticmethod
     def centre(costs: Tensor, pairs: Tensor | None) -> Tensor:
         """The part of the costs that the relation can see: (C − Cᵀ) / 2, over the pairs of real elements."""
-        costs = (costs - costs.mT) / 2
+        costs = antisymmetric(costs, 0.5)
         return costs if pairs is None else costs.masked_fill(~pairs, 0.0)
 
 
@@ -82,20 +83,75 @@ Relation = Order | Neighbour
 
 
 class _SuffixMinusPrefix(torch.autograd.Function):
-    """Σ after − Σ before along one dimension. Its matrix is antisymmetric, so its gradient is its negative."""
+    """scale · (Σ after − Σ before) along one dimension. Its matrix is antisymmetric, so its gradient is its negative."""
 
     @staticmethod
-    def forward(values: Tensor, dim: int) -> Tensor:
+    def forward(ctx: Any, values: Tensor, dim: int, scale: float) -> Tensor:
+        ctx.dim, ctx.scale = dim, scale
         running = values.cumsum(dim)
-        return (running.narrow(dim, running.shape[dim] - 1, 1) + values).sub_(running, alpha=2)
+        total = running.narrow(dim, running.shape[dim] - 1, 1) * scale
+        return running.mul_(-2 * scale).add_(values, alpha=scale).add_(total)  # in place: memory is what this waits for
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: Tensor) -> None:
-        ctx.dim = inputs[1]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return _SuffixMinusPrefix.apply(grad, ctx.dim, -ctx.scale), None, None
+
+
+def antisymmetric(costs: Float[Tensor, "*batch n n"], scale: float) -> Float[Tensor, "*batch n n"]:
+    """scale · (C − Cᵀ)."""
+    return _Antisymmetric.apply(costs, scale)
+
+
+class _Antisymmetric(torch.autograd.Function):
+    """Self-adjoint, so that its gradient is itself."""
+
+    @staticmethod
+    def forward(ctx: Any, costs: Tensor, scale: float) -> Tensor:
+        ctx.scale = scale
+        difference = costs - transpose(costs)
+        return difference if scale == 1 else difference.mul_(scale)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return -_SuffixMinusPrefix.apply(grad, ctx.dim), None
+        return _Antisymmetric.apply(grad, ctx.scale), None
+
+
+def scale_to_norm(costs: Float[Tensor, "*batch n n"], norm: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch n n"]:
+    """Costs of that Frobenius norm. A zero matrix stays zero, and passes gradients on as it would with norm 1."""
+    return _ScaleToNorm.apply(costs, norm)
+
+
+class _ScaleToNorm(torch.autograd.Function):
+    """w C / ‖C‖, with ∂C = w / ‖C‖ · (∂ − Ĉ ⟨Ĉ, ∂⟩) and ∂w = ⟨Ĉ, ∂⟩: as few passes over N×N numbers as it takes."""
+
+    @staticmethod
+    def forward(ctx: Any, costs: Tensor, weight: Tensor) -> Tensor:
+        norm = torch.linalg.vector_norm(costs, dim=(-2, -1))
+        norm = norm.where(norm > 0, 1.0)
+        ctx.save_for_backward(costs, norm, weight)
+        return costs * (weight / norm)[..., None, None]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        costs, norm, weight = ctx.saved_tensors
+        shape = grad.shape
+        inner = torch.linalg.vecdot(grad.flatten(-2), costs.expand(shape).flatten(-2))  # ‖C‖ ⟨Ĉ, ∂⟩
+        factor = (weight / norm)[..., None, None]
+        of_costs = (grad * factor).addcmul_(costs, (inner / norm**2)[..., None, None] * factor, value=-1)
+        return of_costs.sum_to_size(costs.shape), (inner / norm).sum_to_size(weight.shape)
+
+
+def transpose(costs: Tensor) -> Tensor:
+    """Cᵀ as a view that is quick to read.
+
+    Reading down the columns of a matrix whose rows lie a multiple of 4 KiB apart evicts every cache line before its
+    neighbours are used. A copy with one more cache line to a row costs less than a tenth of what that costs.
+    """
+    size = costs.shape[-1]
+    if costs.device.type != "cpu" or size * costs.element_size() % 4096:
+        return costs.mT
+    return pad(costs, (0, 64 // costs.element_size()))[..., :size].mT
 
 
 def _shift(values: Tensor, dim: int, by: int) -> Tensor:
@@ -153,21 +209,20 @@ class Lattice:
         return [block.flatten(-len(lengths)) for group in blocks for block in group]
 
     def cost_blocks(self, costs: Float[Tensor, "*batch r n n"]) -> list[Float[Tensor, "*batch n n"]]:
-        """[2 C_1, …]: the factors of ∂c/∂P that depend on the costs, which `normalise` has made antisymmetric."""
+        """[C_1, …]: the factors of ∂c/∂P that depend on the costs, which `centre` has made antisymmetric."""
         blocks = [r.cost_blocks(c) for r, c in zip(self.relations, costs.unbind(-3), strict=True)]
         return [block for group in blocks for block in group]
 
-    def normalise(
+    def centre(
         self, costs: Float[Tensor, "*batch r n n"], mask: Bool[Tensor, "*batch n"] | None = None
     ) -> Float[Tensor, "*batch r n n"]:
-        """Scale every C_r to unit Frobenius norm, after dropping what its relation cannot see. Zero stays zero."""
+        """Drop from every C_r what its relation cannot see, and what concerns padding."""
         pairs = None if mask is None else (mask[..., :, None] & mask[..., None, :]).unsqueeze(-3)
-        axes = len(self.shape)
-        kinds = zip((self.relations[0], self.relations[-1]), (costs[..., :axes, :, :], costs[..., axes:, :, :]))
-        centred = [relation.centre(group, pairs) for relation, group in kinds if group.shape[-3]]
-        costs = torch.cat(centred, -3) if len(centred) > 1 else centred[0]
-        norm = torch.linalg.vector_norm(costs, dim=(-2, -1), keepdim=True)
-        return costs / norm.where(norm > 0, 1.0)
+        axes = sum(isinstance(relation, Order) for relation in self.relations)
+        order, neighbour = costs[..., :axes, :, :], costs[..., axes:, :, :]
+        if not self.neighbours:
+            return Order.centre(order, pairs)
+        return torch.cat([Order.centre(order, pairs), Neighbour.centre(neighbour, pairs)], -3)
 
     def __repr__(self) -> str:
         arguments = [str(length) for length in self.shape] + ["neighbours=True"] * self.neighbours
