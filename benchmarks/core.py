@@ -46,9 +46,7 @@ def literal_descent(batch: int, structure: us.Lattice, size: int, steps: int) ->
     return forward_backward(lambda: literal.descend(costs, gradient, steps, step_size), [costs, step_size])
 
 
-def our_descent(
-    batch: int, structure: us.Lattice, size: int, steps: int, compiled: bool = False
-) -> Callable[[], None]:
+def our_descent(batch: int, structure: us.Lattice, size: int, steps: int, compiled: bool = False) -> Callable[[], None]:
     costs, step_size = descent_costs(batch, len(structure.relations), size), torch.ones((), requires_grad=True)
     descend = torch.compile(us.descend, fullgraph=True) if compiled else us.descend
     return forward_backward(lambda: descend(costs, structure, steps=steps, step_size=step_size), [costs, step_size])
@@ -163,19 +161,16 @@ def row(case: Case, *, with_compiled: bool, with_memory: bool) -> list[str]:
         builds["compiled"] = case.compiled
     seconds = interleaved({name: build() for name, build in builds.items()})
     torch.compiler.reset()
-    cells = [case.name]
-    for name in ("literal", "ours", "compiled", "floor"):
-        cells.append(f"{seconds[name] * 1e3:.1f}" if name in seconds else "–")
-    for name in ("ours", "compiled"):
-        cells.append(f"{seconds['literal'] / seconds[name]:.1f}×" if name in seconds else "–")
-    for name in ("ours", "compiled"):
-        cells.append(f"{seconds[name] / seconds['floor']:.2f}" if name in seconds else "–")
-    if with_memory:
-        peaks = {name: peak_memory(builds[name]) / 2**20 for name in ("literal", "ours", "compiled") if name in builds}
-        cells += [f"{peaks[name]:.0f}" if name in peaks else "–" for name in ("literal", "ours", "compiled")]
-    else:
-        cells += ["–"] * 3
-    return [*cells, case.asked]
+    every, mine = ("literal", "ours", "compiled", "floor"), ("ours", "compiled")
+    peaks = {name: peak_memory(build) / 2**20 for name, build in builds.items() if with_memory}
+    return [
+        case.name,
+        *(f"{seconds[name] * 1e3:.1f}" if name in seconds else "–" for name in every),
+        *(f"{seconds['literal'] / seconds[name]:.1f}×" if name in seconds else "–" for name in mine),
+        *(f"{seconds[name] / seconds['floor']:.2f}" if name in seconds else "–" for name in mine),
+        *(f"{peaks[name]:.0f}" if name in peaks else "–" for name in every[:3]),
+        case.asked,
+    ]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The method as the paper and its appendix describe it, written straightforwardly: what `unshuffle` is measured against.
+"""The method as the paper and its appendix describe it, written straightforwardly: what we are measured against.
 
 Pairs are concatenated and pushed through the whole network in both orders, a grid costs one matrix product for each of
 its rows and columns, and autograd records every normalisation. Tests check that it computes what `unshuffle` computes,

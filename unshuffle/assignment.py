@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
 
-def apply(soft: Float[Tensor, "*batch n k"], x: Float[Tensor, "*batch n features"]) -> Float[Tensor, "*batch k features"]:
+def apply(
+    soft: Float[Tensor, "*batch n k"], x: Float[Tensor, "*batch n features"]
+) -> Float[Tensor, "*batch k features"]:
     """The arranged elements y[k] = Σ_i P[i, k] · x[i]: Y = Pᵀ X with elements as rows of P, positions as columns.
 
     >>> import torch, unshuffle as us

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,13 +54,13 @@ def broadcasts(shape: torch.Size | tuple[int, ...], batch: torch.Size | tuple[in
 def integer(name: str, value: object, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (numbers.Integral, torch.SymInt)):
         raise TypeError(f"{name} must be a whole number, got {describe(value)}")
-    if value < least:  # type: ignore[operator]
+    if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
-    return int(value)  # type: ignore[call-overload]
+    return int(value)
 
 
-def positive(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+def positive(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise TypeError(f"{name} must be a number above 0, got {describe(value)}")
     if not value > 0:
         raise ValueError(f"{name} must be above 0, got {value}")

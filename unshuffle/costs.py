@@ -74,8 +74,8 @@ class PairwiseCost(nn.Module):
     def forward(self, x: Float[Tensor, "*batch n features"]) -> Float[Tensor, "*batch r n n"]:
         elements("x", x, self.features)
         first, second = linear(x, self.pair).chunk(2, -1)  # (*batch, N, hidden) each
-        layers = [tensor for layer in self.layers for tensor in (layer.weight, layer.bias)]
-        f = pairs(first + self.bias, second, layers, self.out.weight)  # (*batch, R, N, N)
+        layers: list[Tensor] = [*self.layers.parameters()]  # weight and bias of each
+        f = pairs(first + self.bias.to(first.dtype), second, layers, self.out.weight)  # (*batch, R, N, N)
         orders = sum(isinstance(relation, Order) for relation in self.structure.relations)
         if orders == f.shape[-3]:
             return antisymmetric(f, 1.0)
@@ -103,7 +103,8 @@ def pairs(
     `layers` are weight and bias of each further hidden layer.
     """
     batch, (size, hidden) = first.shape[:-2], first.shape[-2:]
-    first, second = first.reshape(-1, size, hidden), second.reshape(-1, size, hidden)
+    sets = math.prod(batch)
+    first, second = first.reshape(sets, size, hidden), second.reshape(sets, size, hidden)
     if torch.compiler.is_compiling():
         # The compiler fuses a shallow network into loops that store no hidden value, forward or backward
         f = _head(first[:, :, None] + second[:, None], layers, out)
@@ -111,7 +112,7 @@ def pairs(
         with full_precision(first):  # autocast has chosen the dtype of the first layer; the rest follows it
             weights = [weight.to(first.dtype) for weight in (*layers, out)]
             f = _Deep.apply(first, second, *weights) if layers else _Shallow.apply(first, second, *weights)
-    return f.movedim(-1, 1).reshape(*batch, -1, size, size)
+    return f.movedim(-1, 1).reshape(*batch, len(out), size, size)
 
 
 def _head(pre: Tensor, layers: list[Tensor], out: Tensor) -> Tensor:
@@ -143,7 +144,8 @@ def _blocks(width: int, whole: tuple[Tensor, ...], cut: tuple[Tensor, ...]) -> I
 class _Shallow(torch.autograd.Function):
     """One hidden layer, (B, N, N, R). With a = first, b = second, w = out and A_ij the active ReLUs, a_i > −b_j:
 
-    relu(a + b) = max(a, −b) + b     ∂a_i = w ∘ Σ_j ∂f_ij A_ij     ∂b_j = w ∘ Σ_i ∂f_ij A_ij     ∂w = Σ a ∘ ∂a/w + b ∘ ∂b/w
+    relu(a + b) = max(a, −b) + b
+    ∂a_i = w ∘ Σ_j ∂f_ij A_ij        ∂b_j = w ∘ Σ_i ∂f_ij A_ij        ∂w = Σ a ∘ ∂a/w + b ∘ ∂b/w
 
     so that forward is one maximum and one product over a block of pairs that stays in the cache, and backward one
     comparison and one product for each of a and b.

@@ -11,6 +11,7 @@ All relations go through one matrix product a step, [η_1 C_1, η_1 C_1ᵀ, …]
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -145,8 +146,8 @@ class Descent:
         """The last iterate. Each of the others is dropped as the next one comes."""
         with full_precision(self.centred):
             for soft in self._iterates():
-                pass
-        return soft
+                last = soft
+        return last
 
     def trajectory(self) -> Tensor:
         """Every iterate, (steps + 1, *batch, N, K)."""
@@ -162,11 +163,12 @@ class Descent:
             () if self.start is None else self.start.shape[:-2],
             () if self.mask is None else self.mask.shape[:-1],
         )
-        costs = costs.expand(*batch, *costs.shape[-3:]).reshape(-1, *costs.shape[-3:])
+        sets = math.prod(batch)
+        costs = costs.expand(*batch, *costs.shape[-3:]).reshape(sets, *costs.shape[-3:])
         scores = None
         if self.start is not None:
-            scores = self.start.to(costs.dtype).expand(*batch, size, size).reshape(-1, size, size)
-        blocks = None if self.mask is None else Blocks(self.mask.expand(*batch, size).reshape(-1, size))
+            scores = self.start.to(costs.dtype).expand(*batch, size, size).reshape(sets, size, size)
+        blocks = None if self.mask is None else Blocks(self.mask.expand(*batch, size).reshape(sets, size))
         for soft in _iterate(costs, self.structure, scores, blocks, self.steps, self.iterations, self.temperature):
             yield soft.reshape(*batch, size, size)
 

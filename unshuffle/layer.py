@@ -98,7 +98,9 @@ class Arrange(nn.Module):
         self.temperature = checks.positive("temperature", temperature)
         self.step_size = nn.Parameter(torch.ones(1 + structure.neighbours))
 
-    def forward(self, x: Float[Tensor, "*batch n features"], mask: Bool[Tensor, "*batch n"] | None = None) -> Arrangement:
+    def forward(
+        self, x: Float[Tensor, "*batch n features"], mask: Bool[Tensor, "*batch n"] | None = None
+    ) -> Arrangement:
         checks.tensor("x", x, dims=2, layout="(*batch, N, features)")
         checks.mask(mask, x.shape[:-2], x.shape[-2])
         self.structure.check_mask(mask)

@@ -18,6 +18,7 @@ where looking would be a graph break or a synchronisation, and exponentials are 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -60,8 +61,9 @@ def sinkhorn(
         raise ValueError(f"a masked set needs as many positions as elements, got scores {checks.describe(scores)}")
     with full_precision(scores):
         scores = at_least_float32(scores)
-        flat = scores.reshape(-1, elements, positions)
-        blocks = None if mask is None else Blocks(mask.expand(scores.shape[:-1]).reshape(-1, elements))
+        sets = math.prod(scores.shape[:-2])
+        flat = scores.reshape(sets, elements, positions)
+        blocks = None if mask is None else Blocks(mask.expand(scores.shape[:-1]).reshape(sets, elements))
         return normalise(flat / temperature, blocks, iterations).reshape(scores.shape)
 
 

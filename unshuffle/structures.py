@@ -76,14 +76,15 @@ class Neighbour:
         others = others if pairs is None else others & pairs
         costs = costs.masked_fill(~others, 0.0)
         count = others.sum((-2, -1), keepdim=True).clamp_min(1)
-        return (costs - costs.sum((-2, -1), keepdim=True) / count).masked_fill(~others, 0.0)
+        centred = (costs - costs.sum((-2, -1), keepdim=True) / count).masked_fill(~others, 0.0)
+        return centred * more_than_rounding(centred, costs)
 
 
 Relation = Order | Neighbour
 
 
 class _SuffixMinusPrefix(torch.autograd.Function):
-    """scale · (Σ after − Σ before) along one dimension. Its matrix is antisymmetric, so its gradient is its negative."""
+    """scale · (Σ after − Σ before) along one dimension. The matrix is antisymmetric: its gradient is its negative."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, dim: int, scale: float) -> Tensor:
@@ -98,7 +99,7 @@ class _SuffixMinusPrefix(torch.autograd.Function):
 
 
 def antisymmetric(costs: Float[Tensor, "*batch n n"], scale: float) -> Float[Tensor, "*batch n n"]:
-    """scale · (C − Cᵀ)."""
+    """scale · (C − Cᵀ); exactly zero if all that is left are rounding errors."""
     return _Antisymmetric.apply(costs, scale)
 
 
@@ -107,13 +108,27 @@ class _Antisymmetric(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, costs: Tensor, scale: float) -> Tensor:
-        ctx.scale = scale
         difference = costs - transpose(costs)
-        return difference if scale == 1 else difference.mul_(scale)
+        factor = more_than_rounding(difference, costs) * scale
+        ctx.save_for_backward(factor)
+        return difference.mul_(factor)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return _Antisymmetric.apply(grad, ctx.scale), None
+        (factor,) = ctx.saved_tensors
+        return (grad - transpose(grad)).mul_(factor), None
+
+
+def more_than_rounding(
+    part: Float[Tensor, "*batch n n"], whole: Float[Tensor, "*batch n n"]
+) -> Float[Tensor, "*batch 1 1"]:
+    """1 where a difference of costs says something, 0 where it is at the level of the rounding errors in the costs.
+
+    Equal elements compare as equal up to the last bit, and unit norm would turn these bits into a preference.
+    """
+    noise = 32 * torch.finfo(whole.dtype).eps * torch.linalg.vector_norm(whole.detach(), dim=(-2, -1), keepdim=True)
+    return (torch.linalg.vector_norm(part.detach(), dim=(-2, -1), keepdim=True) > noise).to(whole.dtype)
 
 
 def scale_to_norm(costs: Float[Tensor, "*batch n n"], norm: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch n n"]:
@@ -193,7 +208,9 @@ class Lattice:
 
     def check_mask(self, mask: Bool[Tensor, "*batch n"] | None) -> None:
         if mask is not None:
-            raise ValueError(f"{self!r} takes no mask: every position needs an element. Only a Sequence takes padded sets")
+            raise ValueError(
+                f"{self!r} takes no mask: every position needs an element. Only a Sequence takes padded sets"
+            )
 
     def apply(self, relation: Relation, soft: Float[Tensor, "*batch n k"]) -> Float[Tensor, "*batch n k"]:
         """P O_rᵀ."""

@@ -1,0 +1,1 @@
+"""Pictures of what a model learned. Needs `unshuffle[experiments]`; nothing here trains."""
