@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 import torch
 from hypothesis import given
@@ -6,7 +8,8 @@ from torch.autograd import gradcheck
 
 import unshuffle as us
 from tests import reference
-from unshuffle.sinkhorn import _Logarithmic, _Scaled
+
+module = sys.modules["unshuffle.sinkhorn"]  # the package's attribute of that name is the function
 
 
 @pytest.mark.parametrize(("iterations", "temperature"), [(1, 1.0), (4, 1.0), (3, 0.3)])
@@ -24,35 +27,28 @@ def test_rectangular_scores():
     torch.testing.assert_close(us.sinkhorn(scores), reference.sinkhorn(scores))
 
 
-def both_forms(scores):
-    """What the quick and the safe form make of the same scores, and of the same gradient."""
-    grad = torch.randn_like(scores)
-    results = []
-    for form in ("scaled", "logarithmic"):
-        leaf = scores.clone().requires_grad_()
-        if form == "scaled":
-            kernel = (leaf - leaf.amax(-1, keepdim=True)).exp().detach()
-            soft = _Scaled.apply(leaf, kernel, 4)
-        else:
-            soft = _Logarithmic.apply(leaf, 4)[0]
-        (of_scores,) = torch.autograd.grad(soft, leaf, grad)
-        results.append((soft.detach(), of_scores))
-    return results
-
-
 @pytest.mark.parametrize("spread", [0.1, 3.0, 30.0])
 def test_both_forms_agree(spread):
-    (soft, grad), (other_soft, other_grad) = both_forms(torch.randn(4, 6, 6, dtype=torch.float64) * spread)
-    torch.testing.assert_close(soft, other_soft)
-    torch.testing.assert_close(grad, other_grad)
+    scores = torch.randn(4, 6, 5, dtype=torch.float64) * spread
+    kernel = (scores - scores.amax(-1, keepdim=True)).exp()
+    soft, u, v = module._scaled(kernel, 4)
+    other, f, g = module._logarithmic(scores, 4)
+    grad = torch.randn_like(soft)
+    torch.testing.assert_close(soft, other)
+    torch.testing.assert_close(v.log(), g)
+    torch.testing.assert_close(
+        module._scaled_backward(grad, kernel, u, v), module._logarithmic_backward(grad, scores, f, g)
+    )
 
 
 def test_the_quick_form_is_taken_only_where_it_is_safe(monkeypatch):
     taken = []
-    monkeypatch.setattr(_Scaled, "apply", lambda *args: taken.append("scaled") or args[0])
-    us.sinkhorn(torch.randn(4, 4))
-    us.sinkhorn(torch.randn(4, 4) * 1e3)
-    assert taken == ["scaled"]
+    for form in ("_scaled", "_logarithmic", "_scaled_backward", "_logarithmic_backward"):
+        function = getattr(module, form)
+        monkeypatch.setattr(module, form, lambda *a, f=function, n=form: taken.append(n) or f(*a))
+    for scale in (1, 1e3):
+        us.sinkhorn(torch.randn(4, 4).mul(scale).requires_grad_()).sum().backward()
+    assert taken == ["_scaled", "_scaled_backward", "_logarithmic", "_logarithmic_backward"]
 
 
 @given(spread=st.floats(0, 55), seed=st.integers(0, 1000))
@@ -96,7 +92,18 @@ def test_gradcheck(spread, masked):
 
 def test_gradcheck_of_the_safe_form():
     scores = torch.randn(2, 4, 4, dtype=torch.float64, requires_grad=True)
-    assert gradcheck(lambda x: _Logarithmic.apply(x, 3)[0], scores)
+    assert gradcheck(lambda x: module._Traced.apply(x, 3), scores)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1000.0])
+def test_the_operator_for_the_compiler(spread):
+    scores = torch.randn(2, 4, 4, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda x: module._opaque(x * spread, None, 3)[0], scores, eps=1e-6 / spread)
+    apart = torch.eye(4) > 0
+    torch.testing.assert_close(
+        module._opaque(scores, apart, 3)[0], module._Traced.apply(scores.masked_fill(apart, float("-inf")), 3)
+    )
+    torch.library.opcheck(module._opaque, (scores.detach().requires_grad_(), None, 2))
 
 
 @pytest.mark.parametrize("count", range(6))

@@ -105,24 +105,10 @@ def pairs(
     batch, (size, hidden) = first.shape[:-2], first.shape[-2:]
     sets = math.prod(batch)
     first, second = first.reshape(sets, size, hidden), second.reshape(sets, size, hidden)
-    if torch.compiler.is_compiling():
-        # The compiler fuses a shallow network into loops that store no hidden value, forward or backward
-        f = _head(first[:, :, None] + second[:, None], layers, out)
-    else:
-        with full_precision(first):  # autocast has chosen the dtype of the first layer; the rest follows it
-            weights = [weight.to(first.dtype) for weight in (*layers, out)]
-            f = _Deep.apply(first, second, *weights) if layers else _Shallow.apply(first, second, *weights)
+    with full_precision(first):  # autocast has chosen the dtype of the first layer; the rest follows it
+        weights = [weight.to(first.dtype) for weight in (*layers, out)]
+        f = _deep(first, second, weights) if layers else _Shallow.apply(first, second, *weights)
     return f.movedim(-1, 1).reshape(*batch, len(out), size, size)
-
-
-def _head(pre: Tensor, layers: list[Tensor], out: Tensor) -> Tensor:
-    """What follows the first layer, (…, hidden) -> (…, R)."""
-    hidden = pre.relu()
-    for weight, bias in zip(layers[::2], layers[1::2], strict=True):
-        hidden = linear(hidden, weight, bias).relu()
-    if torch.compiler.is_compiling() and not layers:
-        return torch.stack([(hidden * row).sum(-1) for row in out], -1)  # a sum fuses with the ReLU, a product does not
-    return linear(hidden, out)
 
 
 def _blocks(width: int, whole: tuple[Tensor, ...], cut: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, ...]]:
@@ -148,13 +134,16 @@ class _Shallow(torch.autograd.Function):
     ∂a_i = w ∘ Σ_j ∂f_ij A_ij        ∂b_j = w ∘ Σ_i ∂f_ij A_ij        ∂w = Σ a ∘ ∂a/w + b ∘ ∂b/w
 
     so that forward is one maximum and one product over a block of pairs that stays in the cache, and backward one
-    comparison and one product for each of a and b.
+    comparison and one product for each of a and b. The compiler makes a single loop of each, without any block.
     """
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, second: Tensor, out: Tensor) -> Tensor:
         ctx.save_for_backward(first, second, out)
         (batch, size, width), relations = first.shape, out.shape[0]
+        if torch.compiler.is_compiling():
+            hidden = (first.unsqueeze(2) + second.unsqueeze(1)).relu()
+            return torch.stack([(hidden * row).sum(-1) for row in out], -1)
         weight = out.mT.contiguous()
         f = first.new_empty(batch, size, size, relations)
         block = first.new_empty(0)
@@ -177,6 +166,9 @@ class _Shallow(torch.autograd.Function):
 def _through_active(own: Tensor, other: Tensor, grad: Tensor) -> Tensor:
     """Σ_j grad[i, :, j] · 1[own_i > −other_j], (B, N, R, hidden) from grad (B, N, R, N)."""
     (batch, size, width), relations = own.shape, grad.shape[2]
+    if torch.compiler.is_compiling():
+        on = own.unsqueeze(2) > -other.unsqueeze(1)
+        return torch.stack([torch.where(on, row.unsqueeze(-1), 0.0).sum(2) for row in grad.unbind(2)], 2)
     total = own.new_empty(batch, size, relations, width)
     active = own.new_empty(0)
     for negative, mine, weights, result in _blocks(width, (-other,), (own, grad.contiguous(), total)):
@@ -186,35 +178,65 @@ def _through_active(own: Tensor, other: Tensor, grad: Tensor) -> Tensor:
     return total
 
 
-class _Deep(torch.autograd.Function):
-    """Any number of further layers, block by block; backward computes each block again instead of keeping it."""
+# A deeper network works block by block too, and backward computes each block again instead of keeping it. It is an
+# operator of its own, which the compiler leaves alone: traced, it would keep every hidden value of the whole batch.
+@torch.library.custom_op("unshuffle::deep_pairs", mutates_args=())
+def _deep(first: Tensor, second: Tensor, weights: list[Tensor]) -> Tensor:
+    *layers, out = weights
+    f = first.new_empty(*first.shape[:2], first.shape[1], out.shape[0])
+    for others, own, result in _blocks(_widest(first, layers), (second,), (first, f)):
+        result.copy_(_hidden(own.unsqueeze(2) + others, layers)[-1] @ out.mT)
+    return f
 
-    @staticmethod
-    def forward(ctx: Any, first: Tensor, second: Tensor, *weights: Tensor) -> Tensor:
-        ctx.save_for_backward(first, second, *weights)
-        *layers, out = weights
-        f = first.new_empty(*first.shape[:2], first.shape[1], out.shape[0])
-        for others, own, result in _blocks(_widest(first, layers), (second,), (first, f)):
-            result.copy_(_head(own.unsqueeze(2) + others, layers, out))
-        return f
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
-        first, second, *weights = ctx.saved_tensors
-        of_first, of_second, *totals = (torch.zeros_like(tensor) for tensor in (first, second, *weights))
-        *layers, out = leaves = [weight.detach().requires_grad_() for weight in weights]
-        whole, cut = (second, of_second), (first, of_first, grad)
-        for others, of_others, own, of_own, of_f in _blocks(_widest(first, layers), whole, cut):
-            with torch.enable_grad():
-                pre = (own.unsqueeze(2) + others).requires_grad_()
-                f = _head(pre, layers, out)
-            of_pre, *of_weights = torch.autograd.grad(f, [pre, *leaves], of_f)
-            of_own.copy_(of_pre.sum(2))
-            of_others.squeeze(1).add_(of_pre.sum(1))
-            for total, part in zip(totals, of_weights, strict=True):
-                total += part
-        return of_first, of_second, *totals
+@torch.library.custom_op("unshuffle::deep_pairs_backward", mutates_args=())
+def _deep_backward(grad: Tensor, first: Tensor, second: Tensor, weights: list[Tensor]) -> list[Tensor]:
+    of_first, of_second, *of_layers, of_out = (torch.zeros_like(tensor) for tensor in (first, second, *weights))
+    *layers, out = weights
+    whole, cut = (second, of_second), (first, of_first, grad)
+    for others, of_others, own, of_own, of_f in _blocks(_widest(first, layers), whole, cut):
+        *hidden, last = _hidden(own.unsqueeze(2) + others, layers)
+        of_out += of_f.flatten(0, 2).mT @ last.flatten(0, 2)
+        of_last = (of_f @ out).mul_(last > 0)
+        for depth in range(len(hidden) - 1, -1, -1):
+            of_layers[2 * depth] += of_last.flatten(0, 2).mT @ hidden[depth].flatten(0, 2)
+            of_layers[2 * depth + 1] += of_last.sum((0, 1, 2))
+            of_last = (of_last @ layers[2 * depth]).mul_(hidden[depth] > 0)
+        of_own.copy_(of_last.sum(2))
+        of_others.squeeze(1).add_(of_last.sum(1))
+    return [of_first, of_second, *of_layers, of_out]
+
+
+def _hidden(pre: Tensor, layers: list[Tensor]) -> list[Tensor]:
+    """The output of every hidden layer, the first one's from its input before the ReLU."""
+    hidden = [pre.relu_()]
+    for weight, bias in zip(layers[::2], layers[1::2], strict=True):
+        hidden.append(linear(hidden[-1], weight, bias).relu_())
+    return hidden
+
+
+@_deep.register_fake
+def _(first: Tensor, second: Tensor, weights: list[Tensor]) -> Tensor:
+    return first.new_empty(*first.shape[:2], first.shape[1], weights[-1].shape[0])
+
+
+@_deep_backward.register_fake
+def _(grad: Tensor, first: Tensor, second: Tensor, weights: list[Tensor]) -> list[Tensor]:
+    return [torch.empty_like(tensor) for tensor in (first, second, *weights)]
+
+
+def _save(ctx: Any, inputs: tuple[Tensor, Tensor, list[Tensor]], output: Tensor) -> None:
+    first, second, weights = inputs
+    ctx.save_for_backward(first, second, *weights)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+    first, second, *weights = ctx.saved_tensors
+    of_first, of_second, *of_weights = _deep_backward(grad, first, second, weights)
+    return of_first, of_second, of_weights
+
+
+_deep.register_autograd(_backward, setup_context=_save)
 
 
 def _widest(first: Tensor, layers: list[Tensor]) -> int:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from unshuffle import checks
 from unshuffle.sinkhorn import Blocks, at_least_float32, full_precision, normalise
-from unshuffle.structures import Lattice, scale_to_norm
+from unshuffle.structures import Lattice, concatenate, scale_to_norm
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -185,7 +185,8 @@ def _iterate(
     """The optimisation itself, on −η_r C_r (B, R, N, N): P̃ ← P̃ + (−η C) (P Oᵀ)."""
     size = costs.shape[-1]
     stacked = structure.cost_blocks(costs)  # each (B, N, N)
-    product = _cat(stacked, -1)
+    product = concatenate(stacked, -1)
+    stack = structure.stacking(costs)
     scores = start
     if scores is None:
         # Every row of the uniform assignment is the same, so that the first product needs only the rows' sums
@@ -195,17 +196,13 @@ def _iterate(
         if not steps:
             return
         sums = torch.stack([block.sum(-1) for block in stacked], -1)  # (B, N, blocks)
-        scores = sums @ _cat(structure.gradient_blocks(row), -2).expand(len(costs), -1, -1)
+        scores = sums @ concatenate(structure.gradient_blocks(row), -2).expand(len(costs), -1, -1)
         steps -= 1
     for step in range(steps + 1):
         soft = normalise(scores if temperature == 1 else scores / temperature, blocks, iterations)
         yield soft
         if step < steps:
-            scores = torch.baddbmm(scores, product, _cat(structure.gradient_blocks(soft), -2))
-
-
-def _cat(blocks: list[Tensor], dim: int) -> Tensor:
-    return torch.cat(blocks, dim) if len(blocks) > 1 else blocks[0]  # torch copies even a single one
+            scores = torch.baddbmm(scores, product, stack(soft))
 
 
 def _check_costs(costs: object, structure: object) -> None:

@@ -8,12 +8,12 @@ everything about the iterates, and the backward pass needs nothing else.
 
 The operator is written twice, with the same arithmetic in exact numbers:
 
-- `Scaled` keeps K and the vectors u and v themselves. It costs one exponential and 2L matrix-vector products, but
+- scaled: K and the vectors u and v themselves. It costs one exponential and 2L products of a matrix and a vector, but
   overflows where a row of the scores spans more than the exponent of its dtype.
-- `Logarithmic` keeps log u and log v. It costs 2L exponentials of the whole matrix, and holds for any finite scores.
+- logarithmic: log u and log v. It costs 2L exponentials of the whole matrix, and holds for any finite scores.
 
-Eager code on a CPU looks at K and takes the first where it is safe. Compiled code and other devices take the second,
-where looking would be a graph break or a synchronisation, and exponentials are cheap.
+On a CPU we look at K and take the first where it is safe. Other devices take the second, where looking would be a
+synchronisation and exponentials are cheap; so does the compiler for small sets, which it fuses into few loops.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from unshuffle import checks
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
+
+
+TRACED = 64 * 64  # entries of an assignment up to which the compiler traces the operator
 
 
 def sinkhorn(
@@ -109,91 +112,156 @@ def normalise(scores: Tensor, blocks: Blocks | None, iterations: int) -> Tensor:
 def _normalise(scores: Tensor, apart: Tensor | None, iterations: int) -> Tensor:
     if scores.numel() == 0:
         return scores.exp()
-    if scores.device.type == "cpu" and not torch.compiler.is_compiling():
-        shift = scores.detach().amax(-1, keepdim=True)  # row-wise, which the first normalisation undoes
-        kernel = (scores.detach() - shift).exp_()
-        # Sums of rows and columns stay within a factor N of the smallest entry and its inverse: see docs/mathematics.md
-        if kernel.amin().item() > torch.finfo(kernel.dtype).tiny ** 0.7:
-            if apart is not None:
-                kernel = kernel.masked_fill_(apart, 0.0)
-            return _Scaled.apply(scores, kernel, iterations)
+    if scores.device.type == "cpu":
+        if not torch.compiler.is_compiling():
+            return _Eager.apply(scores, apart, iterations)
+        if scores.shape[-2] * scores.shape[-1] > TRACED:
+            return _opaque(scores, apart, iterations)[0]
     if apart is not None:
         scores = scores.masked_fill(apart, float("-inf"))
-    return _Logarithmic.apply(scores, iterations)[0]
+    return _Traced.apply(scores, iterations)
 
 
-class _Scaled(torch.autograd.Function):
+def _forward(scores: Tensor, apart: Tensor | None, iterations: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """S(scores), and what backward needs: K, u, v of the scaled form, or the scores, log u and log v."""
+    kernel = (scores - scores.amax(-1, keepdim=True)).exp_()  # the first normalisation undoes the shift
+    # Sums of rows and columns stay within a factor N of the smallest entry and its inverse: see docs/mathematics.md
+    if kernel.amin().item() > torch.finfo(kernel.dtype).tiny ** 0.7:
+        if apart is not None:
+            kernel.masked_fill_(apart, 0.0)
+        soft, u, v = _scaled(kernel, iterations)
+        return soft, kernel, u, v
+    matrix = scores.clone() if apart is None else scores.masked_fill(apart, float("-inf"))
+    soft, f, g = _logarithmic(matrix, iterations)
+    return soft, matrix, f, g
+
+
+def _backward(grad: Tensor, matrix: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    # The first scaling tells the forms apart: v = 1, log v = 0
+    form = _scaled_backward if columns[0, 0, 0, 0].item() else _logarithmic_backward
+    return form(grad, matrix, rows, columns)
+
+
+def _scaled(kernel: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]:
     """diag(u) K diag(v), with u ← 1 / (K v) and v ← 1 / (Kᵀ u) in turn, from v = 1.
 
     Every vector is a row (B, 1, N), because row times matrix is the product that the BLAS does fastest.
     """
+    batch, elements, positions = kernel.shape
+    u = kernel.new_empty(iterations, batch, 1, elements)
+    v = kernel.new_ones(iterations + 1, batch, 1, positions)
+    rows, columns, transposed = u.unbind(), v.unbind(), kernel.mT
+    for step, row in enumerate(rows):
+        torch.bmm(columns[step], transposed, out=row).reciprocal_()
+        torch.bmm(row, kernel, out=columns[step + 1]).reciprocal_()
+    return (kernel * rows[-1].mT).mul_(columns[-1]), u, v
+
+
+def _scaled_backward(grad: Tensor, kernel: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """With p_l = v_l·∂log v_l and q_l = u_l·∂log u_l:  ∂X = K ∘ (∂P ∘ u_L v_Lᵀ − Σ_l u_l p_lᵀ + q_l v_{l−1}ᵀ)."""
+    q, p = torch.empty_like(u), torch.empty_like(v[1:])
+    transposed = kernel.mT
+    direct = (grad * u[-1].mT).mul_(v[-1])  # ∂P ∘ u_L v_Lᵀ
+    weighted = direct * kernel
+    ps, qs, columns = p.unbind(), q.unbind(), v.unbind()
+    minus_u2, minus_v2 = (u * -u).unbind(), (v * -v).unbind()
+    torch.mul(weighted.sum(-2, keepdim=True), columns[-1], out=ps[-1])
+    for step in range(len(qs) - 1, -1, -1):
+        torch.bmm(ps[step], transposed, out=qs[step]).mul_(minus_u2[step])
+        if step == len(qs) - 1:
+            qs[step].addcmul_(weighted.sum(-1).unsqueeze(-2), u[-1])
+        if step:
+            torch.bmm(qs[step], kernel, out=ps[step - 1]).mul_(minus_v2[step])
+    left = torch.cat([u, q]).squeeze(2).permute(1, 2, 0)  # (B, N, 2L)
+    right = torch.cat([p, v[:-1]]).squeeze(2).permute(1, 0, 2)  # (B, 2L, K)
+    return direct.baddbmm_(left, right, alpha=-1).mul_(kernel)
+
+
+def _logarithmic(scores: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]:
+    """exp(X + f + g), with f ← −logsumexp(X + g) over columns and g ← −logsumexp(X + f) over rows, from g = 0."""
+    rows, columns = [], [torch.zeros_like(scores[:, :1])]
+    for _ in range(iterations):
+        rows.append(-(scores + columns[-1]).logsumexp(-1, keepdim=True))
+        columns.append(-(scores + rows[-1]).logsumexp(-2, keepdim=True))
+    # f as (L, B, 1, N) and g as (L + 1, B, 1, K), like u and v
+    return (scores + rows[-1] + columns[-1]).exp(), torch.stack(rows).mT, torch.stack(columns)
+
+
+def _logarithmic_backward(grad: Tensor, scores: Tensor, f: Tensor, g: Tensor) -> Tensor:
+    """Each potential's gradient flows through the softmax that it normalises."""
+    rows, columns = f.mT.unbind(), g.unbind()
+    total = grad * (scores + rows[-1] + columns[-1]).exp()
+    of_row, of_column = total.sum(-1, keepdim=True), total.sum(-2, keepdim=True)
+    for step in range(len(rows) - 1, -1, -1):
+        through_columns = of_column * (scores + rows[step] + columns[step + 1]).exp()
+        of_row = of_row - through_columns.sum(-1, keepdim=True)
+        through_rows = of_row * (scores + rows[step] + columns[step]).exp()
+        of_column = -through_rows.sum(-2, keepdim=True)
+        total = total - through_columns - through_rows
+        of_row = torch.zeros_like(of_row)
+    return total
+
+
+class _Eager(torch.autograd.Function):
+    """Either form, by a look at the scores."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, kernel: Tensor, iterations: int) -> Tensor:
-        batch, elements, positions = kernel.shape
-        u = kernel.new_empty(iterations, batch, 1, elements)
-        v = kernel.new_ones(iterations + 1, batch, 1, positions)
-        rows, columns, transposed = u.unbind(), v.unbind(), kernel.mT
-        for step, row in enumerate(rows):
-            torch.bmm(columns[step], transposed, out=row).reciprocal_()
-            torch.bmm(row, kernel, out=columns[step + 1]).reciprocal_()
-        ctx.save_for_backward(kernel, u, v)
-        return (kernel * rows[-1].mT).mul_(columns[-1])
+    def forward(ctx: Any, scores: Tensor, apart: Tensor | None, iterations: int) -> Tensor:
+        soft, *saved = _forward(scores, apart, iterations)
+        ctx.save_for_backward(*saved)
+        return soft
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        """With p_l = v_l·∂log v_l and q_l = u_l·∂log u_l:  ∂X = K ∘ (∂P ∘ u_L v_Lᵀ − Σ_l u_l p_lᵀ + q_l v_{l−1}ᵀ)."""
-        kernel, u, v = ctx.saved_tensors
-        q, p = torch.empty_like(u), torch.empty_like(v[1:])
-        rows, columns, transposed = u.unbind(), v.unbind(), kernel.mT
-        direct = (grad * rows[-1].mT).mul_(columns[-1])  # ∂P ∘ u_L v_Lᵀ
-        weighted = direct * kernel
-        minus_u2, minus_v2 = (-u * u).unbind(), (-v * v).unbind()
-        torch.mul(weighted.sum(-2, keepdim=True), columns[-1], out=p[-1])
-        for step in range(len(rows) - 1, -1, -1):
-            torch.bmm(p[step], transposed, out=q[step]).mul_(minus_u2[step])
-            if step == len(rows) - 1:
-                q[step].addcmul_(weighted.sum(-1).unsqueeze(-2), rows[step])
-            if step:
-                torch.bmm(q[step], kernel, out=p[step - 1]).mul_(minus_v2[step])
-        left = torch.cat([u, q]).squeeze(2).permute(1, 2, 0)  # (B, N, 2L)
-        right = torch.cat([p, v[:-1]]).squeeze(2).permute(1, 0, 2)  # (B, 2L, K)
-        return direct.baddbmm_(left, right, alpha=-1).mul_(kernel), None, None
+        return _backward(grad, *ctx.saved_tensors), None, None
 
 
-class _Logarithmic(torch.autograd.Function):
-    """exp(X + f + g), with f ← −logsumexp(X + g) over columns and g ← −logsumexp(X + f) over rows, from g = 0."""
+class _Traced(torch.autograd.Function):
+    """The logarithmic form, for the compiler and for other devices: nothing here looks at a number."""
 
     @staticmethod
-    def forward(scores: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]:
-        column = scores.new_zeros(*scores.shape[:-2], 1, scores.shape[-1])
-        rows, columns = [], [column]
-        for _ in range(iterations):
-            rows.append(-(scores + columns[-1]).logsumexp(-1, keepdim=True))
-            columns.append(-(scores + rows[-1]).logsumexp(-2, keepdim=True))
-        return (scores + rows[-1] + columns[-1]).exp(), torch.cat(rows, -1), torch.cat(columns, -2)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: tuple[Tensor, Tensor, Tensor]) -> None:
-        scores, ctx.iterations = inputs
-        _, rows, columns = output
-        ctx.mark_non_differentiable(rows, columns)
-        ctx.save_for_backward(scores, rows, columns)
+    def forward(ctx: Any, scores: Tensor, iterations: int) -> Tensor:
+        soft, f, g = _logarithmic(scores, iterations)
+        ctx.save_for_backward(scores, f, g)
+        return soft
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor, None]:
-        """Each potential's gradient flows through the softmax that it normalises."""
-        scores, f, g = ctx.saved_tensors
-        rows, columns = f.split(1, -1), g.split(1, -2)
-        total = grad * (scores + rows[-1] + columns[-1]).exp()
-        log_u, log_v = total.sum(-1, keepdim=True), total.sum(-2, keepdim=True)
-        for step in range(ctx.iterations - 1, -1, -1):
-            through_columns = log_v * (scores + rows[step] + columns[step + 1]).exp()
-            log_u = log_u - through_columns.sum(-1, keepdim=True)
-            through_rows = log_u * (scores + rows[step] + columns[step]).exp()
-            log_v = -through_rows.sum(-2, keepdim=True)
-            total = total - through_columns - through_rows
-            log_u = torch.zeros_like(log_u)
-        return total, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return _logarithmic_backward(grad, *ctx.saved_tensors), None
+
+
+# What `_Eager` does, as an operator that the compiler calls as it is: large sets gain nothing from fused exponentials
+@torch.library.custom_op("unshuffle::sinkhorn", mutates_args=())
+def _opaque(scores: Tensor, apart: Tensor | None, iterations: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return _forward(scores, apart, iterations)
+
+
+@torch.library.custom_op("unshuffle::sinkhorn_backward", mutates_args=())
+def _opaque_backward(grad: Tensor, matrix: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    return _backward(grad, matrix, rows, columns)
+
+
+@_opaque.register_fake
+def _(scores: Tensor, apart: Tensor | None, iterations: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    batch, elements, positions = scores.shape
+    rows = scores.new_empty(iterations, batch, 1, elements)
+    columns = scores.new_empty(iterations + 1, batch, 1, positions)
+    return torch.empty_like(scores), torch.empty_like(scores), rows, columns
+
+
+@_opaque_backward.register_fake
+def _(grad: Tensor, matrix: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    return torch.empty_like(matrix)
+
+
+def _save(ctx: Any, inputs: tuple[Tensor, Tensor | None, int], output: tuple[Tensor, ...]) -> None:
+    ctx.save_for_backward(*output[1:])
+
+
+def _through(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor, None, None]:
+    return _opaque_backward(grad.contiguous(), *ctx.saved_tensors), None, None
+
+
+_opaque.register_autograd(_through, setup_context=_save)

@@ -10,6 +10,7 @@ k // cols, column k % cols.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,8 @@ class Neighbour:
 
 
 Relation = Order | Neighbour
+
+SMALL = 32  # positions up to which one small matrix is quicker than a walk along the axes
 
 
 class _SuffixMinusPrefix(torch.autograd.Function):
@@ -169,6 +172,29 @@ def transpose(costs: Tensor) -> Tensor:
     return pad(costs, (0, 64 // costs.element_size()))[..., :size].mT
 
 
+class _Stack(torch.autograd.Function):
+    """P (B, N, K) · [O_1ᵀ, …] (K, blocks · K), with the blocks on top of each other: (B, blocks · N, K)."""
+
+    @staticmethod
+    def forward(ctx: Any, soft: Tensor, matrix: Tensor) -> Tensor:
+        ctx.save_for_backward(matrix)
+        batch, elements, positions = soft.shape
+        beside = (soft.reshape(-1, positions) @ matrix).view(batch, elements, -1, positions)  # (B, N, blocks, K)
+        return beside.transpose(1, 2).reshape(batch, -1, positions)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (matrix,) = ctx.saved_tensors
+        batch, positions = grad.shape[0], grad.shape[-1]
+        blocks = matrix.shape[1] // positions
+        beside = grad.view(batch, blocks, -1, positions).transpose(1, 2)  # (B, N, blocks, K)
+        return (beside.reshape(-1, blocks * positions) @ matrix.mT).view(batch, -1, positions), None
+
+
+def concatenate(blocks: list[Tensor], dim: int) -> Tensor:
+    return torch.cat(blocks, dim) if len(blocks) > 1 else blocks[0]  # torch copies even a single one
+
+
 def _shift(values: Tensor, dim: int, by: int) -> Tensor:
     """values[k + by] at k, zero where there is no such position."""
     length = values.shape[dim]
@@ -224,6 +250,19 @@ class Lattice:
         lattice = soft.unflatten(-1, lengths)
         blocks = [r.gradient_blocks(lattice, r.axis - len(lengths)) for r in self.relations]
         return [block.flatten(-len(lengths)) for group in blocks for block in group]
+
+    def stacking(self, like: Float[Tensor, "b n k"]) -> Callable[[Tensor], Tensor]:
+        """A function from P (B, N, K) to its gradient blocks on top of each other, (B, blocks · N, K).
+
+        What all relations together make of a few positions is one small matrix, found once from the identity; for more
+        positions, walking along the axes costs less.
+        """
+        positions = like.shape[-1]
+        if positions > SMALL:
+            return lambda soft: concatenate(self.gradient_blocks(soft), -2)
+        identity = torch.eye(positions, dtype=like.dtype, device=like.device)
+        matrix = concatenate(self.gradient_blocks(identity), -1)  # (K, blocks · K)
+        return lambda soft: _Stack.apply(soft, matrix)
 
     def cost_blocks(self, costs: Float[Tensor, "*batch r n n"]) -> list[Float[Tensor, "*batch n n"]]:
         """[C_1, …]: the factors of ∂c/∂P that depend on the costs, which `centre` has made antisymmetric."""
