@@ -1,4 +1,4 @@
-"""The core against the literal version of the paper and against the floor: `python -m benchmarks.core [--no-compile]`.
+"""The core against the literal version of the paper and against the floor: `python -m benchmarks.core`.
 
 One table: median milliseconds of forward and backward, ratios, and the peak memory of one call in a process of its
 own. The floor is what cannot be avoided: the bare batched matrix products of the descent, or the factorised first
@@ -8,9 +8,11 @@ layer and one pass over the hidden values of all pairs. All candidates of a row 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -178,14 +180,21 @@ def main() -> None:
     parser.add_argument("--no-compile", action="store_true", help="leave the compiled version out, which takes minutes")
     parser.add_argument("--no-memory", action="store_true", help="leave the peak memory out")
     parser.add_argument("--only", type=int, help="one row, by its number from 0")
+    parser.add_argument("--out", type=Path, help="write the table there too, as JSON")
     arguments = parser.parse_args()
     header = ["case", "literal ms", "ours ms", "compiled ms", "floor ms", "ours", "compiled", "ours/floor"]
     header += ["compiled/floor", "literal MiB", "ours MiB", "compiled MiB", "asked"]
     print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
+    rows = []
     for number, case in enumerate(CASES):
         if arguments.only in (None, number):
             cells = row(case, with_compiled=not arguments.no_compile, with_memory=not arguments.no_memory)
             print("| " + " | ".join(cells) + " |", flush=True)
+            rows.append(dict(zip(header, cells, strict=True)))
+    if arguments.out:
+        about = {"version": us.__version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(about | {"rows": rows}, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

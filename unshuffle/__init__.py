@@ -10,7 +10,9 @@ from unshuffle.descent import trajectory as trajectory
 from unshuffle.encoder import SetEncoder as SetEncoder
 from unshuffle.layer import Arrange as Arrange
 from unshuffle.layer import LinearStart as LinearStart
+from unshuffle.search import search as search
 from unshuffle.sinkhorn import sinkhorn as sinkhorn
 from unshuffle.structures import Grid as Grid
 from unshuffle.structures import Lattice as Lattice
 from unshuffle.structures import Sequence as Sequence
+from unshuffle.version import __version__ as __version__

@@ -37,7 +37,7 @@ def total_cost(
     >>> us.total_cost(costs, torch.eye(2), us.Sequence())
     tensor(-2.)
     """
-    _check_costs(costs, structure)
+    check_costs(costs, structure)
     checks.tensor("soft", soft, dims=2, layout="(*batch, N, K)")
     if soft.shape[-2] != costs.shape[-1]:
         raise ValueError(
@@ -205,7 +205,7 @@ def _iterate(
             scores = torch.baddbmm(scores, product, stack(soft))
 
 
-def _check_costs(costs: object, structure: object) -> None:
+def check_costs(costs: object, structure: object) -> None:
     if not isinstance(structure, Lattice):
         raise TypeError(f"structure must be a Sequence, Grid or Lattice, got {checks.describe(structure)}")
     relations = len(structure.relations)
@@ -226,7 +226,7 @@ def _check(
     temperature: object,
     mask: object,
 ) -> None:
-    _check_costs(costs, structure)
+    check_costs(costs, structure)
     batch, (relations, size) = costs.shape[:-3], costs.shape[-3:-1]
     if start is not None:
         checked = checks.tensor("start", start, dims=2, layout="(*batch, N, K)")

@@ -9,7 +9,7 @@ everything about the iterates, and the backward pass needs nothing else.
 The operator is written twice, with the same arithmetic in exact numbers:
 
 - scaled: K and the vectors u and v themselves. It costs one exponential and 2L products of a matrix and a vector, but
-  overflows where a row of the scores spans more than the exponent of its dtype.
+  overflows for scores beyond what the exponent of their dtype can hold.
 - logarithmic: log u and log v. It costs 2L exponentials of the whole matrix, and holds for any finite scores.
 
 On a CPU we look at K and take the first where it is safe. Other devices take the second, where looking would be a
@@ -51,7 +51,7 @@ def sinkhorn(
             other entry is zero. Needs as many positions as elements.
 
     >>> import torch, unshuffle as us
-    >>> us.sinkhorn(torch.tensor([[0.0, 9.0], [0.0, 0.0]])).round(decimals=2)
+    >>> us.sinkhorn(torch.tensor([[0.0, 9.0], [9.0, 0.0]])).round(decimals=2)
     tensor([[0., 1.],
             [1., 0.]])
     """
@@ -124,9 +124,11 @@ def _normalise(scores: Tensor, apart: Tensor | None, iterations: int) -> Tensor:
 
 def _forward(scores: Tensor, apart: Tensor | None, iterations: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """S(scores), and what backward needs: K, u, v of the scaled form, or the scores, log u and log v."""
-    kernel = (scores - scores.amax(-1, keepdim=True)).exp_()  # the first normalisation undoes the shift
-    # Sums of rows and columns stay within a factor N of the smallest entry and its inverse: see docs/mathematics.md
-    if kernel.amin().item() > torch.finfo(kernel.dtype).tiny ** 0.7:
+    kernel = scores.exp()
+    low, high = kernel.aminmax()
+    # u and v stay within the square of this range, which leaves room for every product: see docs/mathematics.md
+    smallest = torch.finfo(kernel.dtype).tiny ** 0.35  # scores within ±30 in float32, ±248 in float64
+    if low.item() > smallest and high.item() < 1 / smallest:
         if apart is not None:
             kernel.masked_fill_(apart, 0.0)
         soft, u, v = _scaled(kernel, iterations)
@@ -163,15 +165,15 @@ def _scaled_backward(grad: Tensor, kernel: Tensor, u: Tensor, v: Tensor) -> Tens
     transposed = kernel.mT
     direct = (grad * u[-1].mT).mul_(v[-1])  # ∂P ∘ u_L v_Lᵀ
     weighted = direct * kernel
-    ps, qs, columns = p.unbind(), q.unbind(), v.unbind()
-    minus_u2, minus_v2 = (u * -u).unbind(), (v * -v).unbind()
+    ps, qs, rows, columns = p.unbind(), q.unbind(), u.unbind(), v.unbind()
+    minus_u, minus_v = (-u).unbind(), (-v).unbind()
     torch.mul(weighted.sum(-2, keepdim=True), columns[-1], out=ps[-1])
     for step in range(len(qs) - 1, -1, -1):
-        torch.bmm(ps[step], transposed, out=qs[step]).mul_(minus_u2[step])
+        torch.bmm(ps[step], transposed, out=qs[step]).mul_(rows[step]).mul_(minus_u[step])  # u² by itself may overflow
         if step == len(qs) - 1:
-            qs[step].addcmul_(weighted.sum(-1).unsqueeze(-2), u[-1])
+            qs[step].addcmul_(weighted.sum(-1).unsqueeze(-2), rows[-1])
         if step:
-            torch.bmm(qs[step], kernel, out=ps[step - 1]).mul_(minus_v2[step])
+            torch.bmm(qs[step], kernel, out=ps[step - 1]).mul_(columns[step]).mul_(minus_v[step])
     left = torch.cat([u, q]).squeeze(2).permute(1, 2, 0)  # (B, N, 2L)
     right = torch.cat([p, v[:-1]]).squeeze(2).permute(1, 0, 2)  # (B, 2L, K)
     return direct.baddbmm_(left, right, alpha=-1).mul_(kernel)

@@ -35,6 +35,10 @@ class Order:
         """P Oᵀ along `dim`: what lies after each position minus what lies before it."""
         return _SuffixMinusPrefix.apply(soft, dim, 1.0)
 
+    def apply_transposed(self, soft: Tensor, dim: int) -> Tensor:
+        """P O along `dim`."""
+        return _SuffixMinusPrefix.apply(soft, dim, -1.0)
+
     def gradient_blocks(self, soft: Tensor, dim: int) -> tuple[Tensor, ...]:
         """The position side of ∂c/∂P: for antisymmetric C both terms are equal, C · 2 P Oᵀ."""
         return (_SuffixMinusPrefix.apply(soft, dim, 2.0),)
@@ -61,9 +65,13 @@ class Neighbour:
         """P Oᵀ along `dim`: what stands at the next position."""
         return _shift(soft, dim, 1)
 
+    def apply_transposed(self, soft: Tensor, dim: int) -> Tensor:
+        """P O along `dim`: what stands at the position before."""
+        return _shift(soft, dim, -1)
+
     def gradient_blocks(self, soft: Tensor, dim: int) -> tuple[Tensor, ...]:
-        """P Oᵀ and P O: what stands at the next position, and at the one before."""
-        return self.apply(soft, dim), _shift(soft, dim, -1)
+        """P Oᵀ and P O: nothing relates the two here."""
+        return self.apply(soft, dim), self.apply_transposed(soft, dim)
 
     @staticmethod
     def cost_blocks(costs: Tensor) -> tuple[Tensor, ...]:
@@ -243,6 +251,12 @@ class Lattice:
         lengths = self.lengths(soft.shape[-1])
         lattice = soft.unflatten(-1, lengths)  # (*batch, N, *lengths)
         return relation.apply(lattice, relation.axis - len(lengths)).flatten(-len(lengths))
+
+    def apply_transposed(self, relation: Relation, soft: Float[Tensor, "*batch n k"]) -> Float[Tensor, "*batch n k"]:
+        """P O_r."""
+        lengths = self.lengths(soft.shape[-1])
+        lattice = soft.unflatten(-1, lengths)  # (*batch, N, *lengths)
+        return relation.apply_transposed(lattice, relation.axis - len(lengths)).flatten(-len(lengths))
 
     def gradient_blocks(self, soft: Float[Tensor, "*batch n k"]) -> list[Float[Tensor, "*batch n k"]]:
         """[P O_1ᵀ, …]: the factors of ∂c/∂P that depend on the assignment, in the order of `cost_blocks`."""
