@@ -1,6 +1,9 @@
 """`torch.compile(fullgraph=True)` and `torch.export`: no graph break, the same numbers, forward and backward."""
 
+import shutil
 import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 import torch
@@ -29,6 +32,11 @@ CASES = {
 }
 
 
+COMPILER = any(map(shutil.which, ("c++", "g++", "clang++")))
+HEADERS = Path(sysconfig.get_path("include"), "Python.h").exists()
+
+
+@pytest.mark.skipif(not (COMPILER and HEADERS), reason="torch.compile needs a C++ compiler and Python's headers")
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_equals_eager(case):
     structure, size, hidden, masked = CASES[case]

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.autograd import gradcheck
 
 import unshuffle as us
 
@@ -39,6 +40,13 @@ def test_invariant_and_padding_changes_nothing(rnn):
     assert torch.count_nonzero(vectors[1]) == 0
     vectors.sum().backward()
     assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradcheck(masked):
+    model, x = encoder(nn.LSTM(3, 5, batch_first=True)), torch.randn(2, 4, 3, dtype=torch.float64)
+    mask = torch.tensor([[True, False, True, True], [False] * 4]) if masked else None
+    assert gradcheck(lambda x: model(x, mask), x.requires_grad_())
 
 
 def test_any_batch():

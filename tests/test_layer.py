@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.autograd import gradcheck
 
 import unshuffle as us
 
@@ -52,6 +53,15 @@ def test_padded_equals_unpadded(start, neighbours, count):
         torch.testing.assert_close(x.grad[mask], few.grad)
         for padded, unpadded in zip(model.parameters(), alone.parameters(), strict=True):
             torch.testing.assert_close(padded.grad, unpadded.grad)
+
+
+@pytest.mark.parametrize("neighbours", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradcheck(neighbours, masked):
+    model = layer(us.Sequence(neighbours), start=True, steps=2, hidden=(4, 3)).double()
+    x = torch.randn(2, 4, FEATURES, dtype=torch.float64, requires_grad=True)
+    mask = torch.tensor([[True, False, True, True], [False, True, False, False]]) if masked else None
+    assert gradcheck(lambda x: (model(x, mask).elements, model(x, mask).trajectory, model(x, mask).entropy()), x)
 
 
 def test_the_papers_models_are_configurations():
