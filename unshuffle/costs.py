@@ -20,7 +20,7 @@ from torch.nn.functional import linear
 
 from unshuffle import checks
 from unshuffle.sinkhorn import full_precision
-from unshuffle.structures import Lattice, Order, antisymmetric
+from unshuffle.structures import Lattice, Order, Relation, antisymmetric
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -37,6 +37,7 @@ class PairwiseCost(nn.Module):
         features: of an element.
         hidden: width of the hidden layer, or a tuple of widths for a deeper network.
         structure: its relations decide how many outputs there are and which are antisymmetric.
+        relations: those of the structure that this network compares; all of them by default.
 
     The last layer has no bias: it would cancel in an order cost, and a neighbour cost is centred by the descent.
 
@@ -45,7 +46,13 @@ class PairwiseCost(nn.Module):
     torch.Size([8, 2, 4, 4])
     """
 
-    def __init__(self, features: int, hidden: int | tuple[int, ...], structure: Lattice) -> None:
+    def __init__(
+        self,
+        features: int,
+        hidden: int | tuple[int, ...],
+        structure: Lattice,
+        relations: tuple[Relation, ...] | None = None,
+    ) -> None:
         super().__init__()
         if not isinstance(structure, Lattice):
             raise TypeError(f"structure must be a Sequence, Grid or Lattice, got {checks.describe(structure)}")
@@ -55,10 +62,13 @@ class PairwiseCost(nn.Module):
             raise ValueError("hidden must be a width or a tuple of widths, got an empty tuple")
         self.hidden = tuple(checks.integer("hidden", width, least=1) for width in widths)
         self.structure = structure
+        self.relations = structure.relations if relations is None else relations
+        if not self.relations or not set(self.relations) <= set(structure.relations):
+            raise ValueError(f"relations must be some of {structure.relations}, got {relations!r}")
         self.pair = nn.Parameter(torch.empty(2 * self.hidden[0], features))  # [A; B] of W [a; b] = A a + B b
         self.bias = nn.Parameter(torch.empty(self.hidden[0]))
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(self.hidden))
-        self.out = nn.Linear(self.hidden[-1], len(structure.relations), bias=False)
+        self.out = nn.Linear(self.hidden[-1], len(self.relations), bias=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -76,7 +86,9 @@ class PairwiseCost(nn.Module):
         first, second = linear(x, self.pair).chunk(2, -1)  # (*batch, N, hidden) each
         layers: list[Tensor] = [*self.layers.parameters()]  # weight and bias of each
         f = pairs(first + self.bias.to(first.dtype), second, layers, self.out.weight)  # (*batch, R, N, N)
-        orders = sum(isinstance(relation, Order) for relation in self.structure.relations)
+        orders = sum(isinstance(relation, Order) for relation in self.relations)  # they come first
+        if orders == 0:
+            return f
         if orders == f.shape[-3]:
             return antisymmetric(f, 1.0)
         return torch.cat([antisymmetric(f[..., :orders, :, :], 1.0), f[..., orders:, :, :]], -3)

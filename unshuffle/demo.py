@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import cast
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from unshuffle.experiments import sorting
+from unshuffle.experiments.sorting import INTERVALS, SortingTask, perfectly_sorted, settings
+from unshuffle.experiments.training import Run, RunDir, Running, accelerator_for
 from unshuffle.figures.sorting import example, save, sorting_steps
 from unshuffle.layer import Arrange
 
 # A quarter of the paper's training set is plenty for ten numbers
-CONFIG = replace(sorting.Sorting(), sets=2**16)
+CONFIG = settings(sets=2**16)
 PICTURE = Path("demo/sorting.png")
-
-
-def train(config: sorting.Sorting, console: Console) -> Arrange:
-    torch.manual_seed(config.seed)
-    model = sorting.build(config)
-    optimiser = torch.optim.Adam(model.parameters(), lr=config.lr)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("training", total=-(-config.sets // config.batch_size))
-        for x in sorting.batches(config):
-            loss = sorting.loss(model, x)
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            progress.update(task, advance=1, description=f"training, loss {loss.item():.5f}")
-    return model
 
 
 def main() -> None:
@@ -40,12 +25,17 @@ def main() -> None:
     console.print(
         f"PO-U learns to sort {CONFIG.size} numbers from [0, 1]: {CONFIG.sets:,} sets, {CONFIG.steps} inner steps."
     )
-    model = train(CONFIG, console)
+    with TemporaryDirectory() as folder:
+        running = Running(Path(folder), device="cpu")
+        accelerator = accelerator_for(running)
+        run = Run(SortingTask(CONFIG, accelerator.device), running, accelerator, RunDir(running.run_dir))
+        run.train(console)
+    model = run.model.eval()
     table = Table("interval", "sets sorted perfectly", title="New sets, on the paper's seven intervals")
     sets = 1000
-    for low, high in sorting.INTERVALS:
-        share = sorting.perfectly_sorted(model, CONFIG.size, (low, high), sets)
-        table.add_row(f"[{low}, {high}]", f"{round(share * sets):,} of {sets:,}")
+    for interval in INTERVALS:
+        share = perfectly_sorted(cast(Arrange, model), CONFIG.size, interval, sets)
+        table.add_row(str(list(interval)), f"{round(share * sets):,} of {sets:,}")
     console.print(table)
     with torch.no_grad():
         save(sorting_steps(model(example(CONFIG.size))), PICTURE)

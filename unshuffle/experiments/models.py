@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from unshuffle.experiments.problem import Problem
+
 
 @dataclass(frozen=True)
 class Model:
@@ -30,5 +32,5 @@ MODELS = {
 
 def named(name: str) -> Model:
     if name not in MODELS:
-        raise ValueError(f"unknown model {name!r}; there are {', '.join(MODELS)}")
+        raise Problem(f"unknown model {name!r}; there are {', '.join(MODELS)}")
     return MODELS[name]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from unshuffle import checks
 from unshuffle.costs import PairwiseCost
 from unshuffle.experiments.models import named
+from unshuffle.experiments.seeds import generator
 from unshuffle.layer import Arrange, LinearStart
 from unshuffle.structures import Sequence
 
 INTERVALS = ((0, 1), (0, 10), (0, 1000), (1, 2), (10, 11), (100, 101), (1000, 1001))
+SIZES = (5, 10, 15, 80, 100, 120, 512, 1024)
 
 
 @dataclass(frozen=True)
@@ -27,30 +32,85 @@ class Sorting:
     lr: float = 0.1
     batch_size: int = 512
     sets: int = 2**18
+    epochs: int = 1
+    clip: float | None = None
     seed: int = 0
+    test_sets: int = 1000  # of each interval and size
+
+    def __post_init__(self) -> None:
+        named(self.model)
+        for name in ("size", "hidden", "batch_size", "sets", "epochs", "test_sets"):
+            checks.integer(name, getattr(self, name), least=1)
+        checks.integer("steps", self.steps, least=0)
+        checks.positive("lr", self.lr)
+
+    @property
+    def cell(self) -> str:
+        """Which cell of the table a run fills, as the name of its files."""
+        return f"sorting-{self.size}-{self.model}"
 
 
-def build(config: Sorting) -> Arrange:
-    """The layer is the whole model: its elements are the numbers themselves."""
-    model, structure = named(config.model), Sequence(neighbours=named(config.model).neighbours)
-    return Arrange(
-        structure,
-        PairwiseCost(1, config.hidden, structure),
-        start=LinearStart(1, config.size) if model.linear else None,
-        steps=config.steps if model.descends else 0,
-    )
+def settings(**chosen: Any) -> Sorting:
+    """The paper's settings, but a batch of large sets no larger than memory likes, and as many sets as it takes.
+
+    512 sets of 120 numbers are 7 million pairs; beyond that the batch shrinks, and with it the number of sets, because
+    the pairs of a large set teach as much as many small sets do.
+    """
+    size = chosen.get("size", Sorting.size)
+    batch = max(2, min(512, 512 * 120**2 // size**2))
+    sets = 2**18 if size <= 15 else batch * 100
+    return Sorting(**{"batch_size": batch, "sets": sets, "test_sets": 1000 if size <= 120 else 100} | chosen)
 
 
-def batches(config: Sorting, device: torch.device | str = "cpu") -> Iterator[Tensor]:
-    """Sets of uniform numbers on [0, 1], (batch, N, 1), made where they are needed."""
-    generator = torch.Generator(device).manual_seed(config.seed)
-    for seen in range(0, config.sets, config.batch_size):
-        count = min(config.batch_size, config.sets - seen)
-        yield torch.rand(count, config.size, 1, generator=generator, device=device)
+class SortingTask:
+    """See `training.Task`."""
 
+    name = "sorting"
 
-def loss(model: Arrange, x: Tensor) -> Tensor:
-    return (model(x).elements - x.sort(dim=1).values).square().mean()
+    def __init__(self, config: Sorting, device: torch.device, root: Path | None = None) -> None:
+        self.config, self.device, self.items = config, device, config.sets
+
+    def build(self) -> Arrange:
+        """The layer is the whole model: its elements are the numbers themselves."""
+        config, model = self.config, named(self.config.model)
+        structure = Sequence(neighbours=model.neighbours)
+        layer = Arrange(
+            structure,
+            PairwiseCost(1, config.hidden, structure),
+            start=LinearStart(1, config.size) if model.linear else None,
+            steps=config.steps if model.descends else 0,
+        )
+        if not model.descends:  # nothing depends on the costs
+            layer.cost.requires_grad_(False)
+            layer.step_size.requires_grad_(False)
+        return layer
+
+    def batch(self, epoch: int, first: int, size: int, part: slice) -> Tensor:
+        """Sets of uniform numbers on [0, 1], (batch, N, 1)."""
+        sets = torch.rand(size, self.config.size, 1, generator=generator(self.config.seed, epoch, first))
+        return sets[part].to(self.device)
+
+    def loss(self, model: nn.Module, batch: Tensor) -> Tensor:
+        return (model(batch).elements - batch.sort(dim=1).values).square().mean()
+
+    def learning_rate(self, progress: float) -> float:
+        return self.config.lr
+
+    def watch(self, model: Arrange) -> dict[str, Any]:
+        return {"sorted": perfectly_sorted(model, self.config.size, (0, 1), min(100, self.config.test_sets), seed=2)}
+
+    def evaluate(self, model: Arrange) -> dict[str, Any]:
+        """The share of sets sorted perfectly: on every interval, and on [0, 1] at sizes it was not trained at."""
+        size, sets = self.config.size, self.config.test_sets
+        others = [other for other in SIZES if other != size and (model.start is None or other < size)]
+        return {
+            "sets": sets,
+            "sorted": {f"{low}-{high}": perfectly_sorted(model, size, (low, high), sets) for low, high in INTERVALS},
+            "other_sizes": {
+                str(other): perfectly_sorted(model, other, (0, 1), sets if other <= 120 else min(sets, 100))
+                for other in others
+            },
+        }
 
 
 @torch.no_grad()
@@ -62,15 +122,12 @@ def perfectly_sorted(
     In float64, as in the paper: single precision has too few numbers on [1000, 1001] for 1024 different ones.
     """
     device = next(model.parameters()).device
-    dtypes = [parameter.dtype for parameter in model.parameters()]
-    model = model.double()
+    model = copy.deepcopy(model).double()
     low, high = interval
-    generator, perfect = torch.Generator(device).manual_seed(seed), 0
-    chunk = max(1, 2**22 // size**2)
+    random, perfect = generator("test", seed, size, low, high), 0
+    chunk = max(1, 2**21 // size**2)
     for done in range(0, sets, chunk):
-        shape = (min(chunk, sets - done), size, 1)
-        x = low + (high - low) * torch.rand(shape, generator=generator, device=device, dtype=torch.float64)
+        numbers = torch.rand(min(chunk, sets - done), size, 1, generator=random, dtype=torch.float64).to(device)
+        x = low + (high - low) * numbers
         perfect += int((model(x).hard().diff(dim=1) >= 0).flatten(1).all(1).sum())
-    for parameter, dtype in zip(model.parameters(), dtypes, strict=True):
-        parameter.data = parameter.data.to(dtype)
     return perfect / sets

@@ -1,0 +1,31 @@
+"""Measure a finished run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unshuffle.experiments import checkpoints
+from unshuffle.experiments.files import read_json
+from unshuffle.experiments.tasks import config_from, experiment
+from unshuffle.experiments.training import RunDir, Task, evaluating, working_device
+
+
+def load(run_dir: Path, device: str | None, root: Path | None) -> tuple[Task, torch.nn.Module]:
+    """The task of a run, and its trained model."""
+    files = RunDir(run_dir)
+    name, config = config_from(read_json(files.config, "the config of a run"), files.config)
+    weights, _ = checkpoints.read(files.model)
+    task = experiment(name).task(config, working_device(device), root)
+    model = task.build().to(task.device)
+    checkpoints.load_weights(files.model, model, weights)
+    return task, model
+
+
+def evaluate(run_dir: Path, device: str | None, root: Path | None) -> dict[str, Any]:
+    """The metrics of a run's record, from its weights."""
+    task, model = load(run_dir, device, root)
+    with evaluating(model):
+        return task.evaluate(model)

@@ -1,0 +1,43 @@
+"""The experiments by name: how to make their settings, and the task that the loop trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unshuffle.experiments import mosaic, sorting
+from unshuffle.experiments.problem import Problem
+from unshuffle.experiments.training import Task
+
+
+@dataclass(frozen=True)
+class Experiment:
+    settings: Callable[..., Any]
+    task: Callable[[Any, torch.device, Path | None], Task]
+
+
+EXPERIMENTS = {
+    "sorting": Experiment(sorting.settings, sorting.SortingTask),
+    "mosaic": Experiment(mosaic.settings, mosaic.MosaicTask),
+}
+
+
+def experiment(name: str) -> Experiment:
+    if name not in EXPERIMENTS:
+        raise Problem(f"unknown experiment {name!r}; there are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]
+
+
+def config_from(description: dict[str, Any], path: Path) -> tuple[str, Any]:
+    """The experiment and its settings from what `training.describe` wrote."""
+    chosen = dict(description)
+    name = chosen.pop("experiment", None)
+    made = experiment(str(name)).settings
+    known = {field.name for field in fields(made())}
+    if set(chosen) != known:
+        raise Problem(f"{path} does not hold the settings of {name}: {', '.join(sorted(set(chosen) ^ known))} differ")
+    return str(name), made(**chosen)

@@ -1,0 +1,52 @@
+"""Several descents of the same costs, each followed by a local search: the best of them is rarely beaten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from unshuffle import checks
+from unshuffle.assignment import assign
+from unshuffle.descent import Descent
+from unshuffle.search import best_of, search
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+NOISE = 1.0  # standard deviation of what is added to the start's scores
+SPREAD = (0.5, 1.5)  # range of the factors on the step sizes
+
+
+@torch.no_grad()
+def restart(descent: Descent, *, starts: int = 8, random: torch.Generator | None = None) -> Int[Tensor, "*batch k"]:
+    """The cheapest order that `starts` descents, each followed by `search`, arrive at.
+
+    The first is the descent as it is. The others begin with noise on its start, and scale each set's step sizes.
+
+    Args:
+        descent: of an arrangement, as `arrangement.descent`; `dataclasses.replace(descent, steps=32)` takes more steps.
+        starts: how many.
+        random: where the noise comes from, on the CPU.
+    """
+    checks.integer("starts", starts, least=1)
+    structure, costs = descent.structure, descent.weighted()
+    batch, (relations, size) = costs.shape[:-3], costs.shape[-3:-1]
+
+    def noise(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=random).to(costs)
+
+    orders = [assign(descent.soft(), descent.mask)]
+    low, high = SPREAD
+    for _ in range(starts - 1):
+        start = noise(*batch, size, size) * NOISE
+        factors = low + (high - low) * torch.rand(*batch, 1, generator=random).to(costs)
+        again = replace(
+            descent,
+            start=start if descent.start is None else descent.start + start,
+            step_size=(descent.step_size * factors).expand(*batch, relations),
+        )
+        orders.append(assign(again.soft(), descent.mask))
+    return best_of(costs, structure, search(costs, structure, torch.stack(orders)))
