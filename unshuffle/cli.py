@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -68,10 +68,11 @@ Runs = Annotated[Path, typer.Option(help="Folder for the runs on the way, which 
 
 def _run(name: str, chosen: dict[str, Any], running: dict[str, Any], root: Path | None = None) -> None:
     """One training, and what came out of it."""
-    from unshuffle.experiments import tables, training
+    from unshuffle.experiments import processes, tables, training
     from unshuffle.experiments.data import data_root
     from unshuffle.experiments.tasks import experiment
 
+    processes.start_missing()
     config = _settings(name, chosen)
     running["run_dir"] = running["run_dir"] or Path("runs") / config.cell
     how = training.Running(**running)
@@ -102,7 +103,7 @@ def train_sorting(
     model: Model = "po-u",
     epochs: Epochs = None,
     batch_size: BatchSize = None,
-    sets: Annotated[int | None, typer.Option(help="Sets in an epoch.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Use only so many sets, in an epoch and of each test.")] = None,
     lr: Lr = None,
     steps: Steps = None,
     clip: Clip = None,
@@ -115,7 +116,7 @@ def train_sorting(
     tensorboard: Tensorboard = False,
 ) -> None:
     """Learn to sort numbers from [0, 1]; tested on the paper's seven intervals and on other sizes."""
-    chosen = {"size": size, "model": model, "epochs": epochs, "batch_size": batch_size, "sets": sets, "lr": lr}
+    chosen = {"size": size, "model": model, "epochs": epochs, "batch_size": batch_size, "limit": limit, "lr": lr}
     chosen |= {"steps": steps, "clip": clip, "seed": seed}
     running = {"device": device, "precision": precision, "compile": compile, "run_dir": run_dir, "resume": resume}
     _run("sorting", chosen, running | {"tensorboard": tensorboard})
@@ -153,13 +154,16 @@ def evaluate_run(
     run_dir: Annotated[Path, typer.Argument(help="A finished run: it holds config.json and model.safetensors.")],
     data_root: DataRoot = None,
     device: Device = None,
+    update: Annotated[bool, typer.Option("--update", help="Put what was measured into the run's record.json.")] = False,
 ) -> None:
     """Measure a trained model again, on the test set."""
-    from unshuffle.experiments import tables
+    from unshuffle.experiments import evaluation, tables
     from unshuffle.experiments.data import data_root as root_of
-    from unshuffle.experiments.evaluation import evaluate
 
-    Console().print(tables.of_metrics(evaluate(run_dir, device, root_of(data_root))))
+    metrics = evaluation.evaluate(run_dir, device, root_of(data_root))
+    Console().print(tables.of_metrics(metrics))
+    if update:
+        evaluation.update(run_dir, metrics)
 
 
 @reproduce_app.command("sorting")
@@ -205,10 +209,12 @@ def _reproduce(
     running: dict[str, Any],
     root: Path | None = None,
 ) -> None:
+    from unshuffle.experiments import processes
     from unshuffle.experiments.data import data_root
     from unshuffle.experiments.reproduce import reproduce
     from unshuffle.experiments.training import Running
 
+    processes.start_missing()
     configs = [_settings(name, cell | chosen) for cell in cells]
     reproduce(name, configs, results, Running(**running), data_root(root), Console())
 
@@ -264,10 +270,15 @@ def main() -> None:
     """Run a command. What its user can mend is one line on stderr and exit code 2."""
     try:
         code = app(standalone_mode=False)
-    except (TyperException, Problem) as error:
-        print("unshuffle: " + " ".join(str(getattr(error, "message", error)).split()), file=sys.stderr)
-        sys.exit(2)
+    except TyperException as error:
+        _stop(error.format_message(), 2)
+    except (Problem, OSError) as error:  # an OSError is a full disk, or a folder that may not be written
+        _stop(str(error), 2)
     except (KeyboardInterrupt, typer.Abort):
-        print("unshuffle: interrupted; --resume goes on from the last checkpoint", file=sys.stderr)
-        sys.exit(130)
+        _stop("interrupted; the same command, or train with --resume, goes on from there", 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    print("unshuffle: " + " ".join(message.split()), file=sys.stderr)
+    sys.exit(code)

@@ -45,7 +45,7 @@ SOURCES = {
     "tiny-imagenet": Source("zh-plus/tiny-imagenet", "image", "valid", "RGB", 64),
 }
 FOLDER_SIZE = 64  # the paper's size for ImageNet
-HELD_OUT = 10  # of a folder without a test split, every tenth image is the test set
+HELD_OUT = 10  # of a folder, one image in so many is for testing
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,15 @@ def _folder(folder: Path) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
         lambda: _decode((Image.open(path) for path in paths), len(paths), "RGB", FOLDER_SIZE),
         lambda: torch.tensor([classes[str(path.parent)] for path in paths]),
     )
-    # In the order of a digest of their names, so that classes mix and a new file does not move the others about
-    mixed = sorted(range(len(paths)), key=lambda i: hashlib.sha256(paths[i].name.encode()).digest())
-    test, train = torch.tensor(mixed[::HELD_OUT]), torch.tensor([i for k, i in enumerate(mixed) if k % HELD_OUT])
-    return (pixels[train], labels[train]), (pixels[test], labels[test])
+    # By a digest of its name, so that classes mix, and a new file does not move the others from one split to the other
+    drawn = torch.tensor([_drawn(path.relative_to(folder)) for path in paths])
+    test = drawn < max(1 / HELD_OUT, drawn.min().item() + 1e-9)
+    return (pixels[~test], labels[~test]), (pixels[test], labels[test])
+
+
+def _drawn(path: Path) -> float:
+    """A number from 0 to 1 that is always the same for a file."""
+    return int.from_bytes(hashlib.sha256(path.as_posix().encode()).digest()[:6], "big") / 2**48
 
 
 def _through_cache(key: str, pixels: Any, labels: Any) -> tuple[Tensor, Tensor]:

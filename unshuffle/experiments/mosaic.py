@@ -55,7 +55,8 @@ class Mosaic:
 
     def __post_init__(self) -> None:
         named(self.model)
-        for name in ("side", "hidden", "channels", "batch_size", "epochs", "test_steps", "starts"):
+        checks.integer("side", self.side, least=2)
+        for name in ("hidden", "channels", "batch_size", "epochs", "test_steps", "starts"):
             checks.integer(name, getattr(self, name), least=1)
         checks.integer("steps", self.steps, least=0)
         checks.positive("lr", self.lr)

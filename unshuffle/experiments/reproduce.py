@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
-from unshuffle.experiments.files import read_json
+from unshuffle.experiments import records, training
 from unshuffle.experiments.tasks import experiment
-from unshuffle.experiments.training import Running, accelerator_for, describe, train
+from unshuffle.experiments.training import Running, accelerator_for, train
 
 
 def reproduce(
@@ -23,11 +22,11 @@ def reproduce(
     for number, (config, target) in enumerate(todo, 1):
         title = f"[{number}/{len(todo)}] {config.cell}"
         if target.exists():
-            console.print(f"{title}: recorded in {target}", highlight=False, soft_wrap=True)
+            console.print(f"{title}: recorded in {target}{other(target, config)}", highlight=False, soft_wrap=True)
             continue
-        console.print(f"{title}: {describe_briefly(config)}", highlight=False, soft_wrap=True)
+        about = f"{config.epochs} epochs of batches of {config.batch_size}, seed {config.seed}"
+        console.print(f"{title}: {about}", highlight=False, soft_wrap=True)
         here = replace(running, run_dir=running.run_dir / config.cell, resume=True)
-        forget_if_other(here.run_dir, describe(name, config))
         accelerator = accelerator_for(here)
         task = experiment(name).task(config, accelerator.device, root)
         record = train(task, here, accelerator, console)
@@ -35,12 +34,7 @@ def reproduce(
             record.write(target)
 
 
-def describe_briefly(config: Any) -> str:
-    return f"{config.epochs} epochs of batches of {config.batch_size}, seed {config.seed}"
-
-
-def forget_if_other(run_dir: Path, description: dict[str, Any]) -> None:
-    """A run of the same cell with other settings, begun and never recorded, is in the way."""
-    config = run_dir / "config.json"
-    if config.exists() and read_json(config, "the config of a run") != description:
-        shutil.rmtree(run_dir)
+def other(target: Path, config: Any) -> str:
+    """How the settings of a record differ from those asked for."""
+    differing = training.differing(records.read(target).config, training.as_json(config))
+    return f" with another choice of {', '.join(differing)}; remove it to train again" if differing else ""

@@ -36,6 +36,7 @@ class Sorting:
     clip: float | None = None
     seed: int = 0
     test_sets: int = 1000  # of each interval and size
+    limit: int | None = None  # sets of an epoch and of each test, at the most
 
     def __post_init__(self) -> None:
         named(self.model)
@@ -43,6 +44,11 @@ class Sorting:
             checks.integer(name, getattr(self, name), least=1)
         checks.integer("steps", self.steps, least=0)
         checks.positive("lr", self.lr)
+        if self.limit is not None:
+            checks.integer("limit", self.limit, least=1)
+
+    def limited(self, sets: int) -> int:
+        return sets if self.limit is None else min(sets, self.limit)
 
     @property
     def cell(self) -> str:
@@ -56,7 +62,7 @@ def settings(**chosen: Any) -> Sorting:
     512 sets of 120 numbers are 7 million pairs; beyond that the batch shrinks, and with it the number of sets, because
     the pairs of a large set teach as much as many small sets do.
     """
-    size = chosen.get("size", Sorting.size)
+    size = checks.integer("size", chosen.get("size", Sorting.size), least=1)
     batch = max(2, min(512, 512 * 120**2 // size**2))
     sets = 2**18 if size <= 15 else batch * 100
     return Sorting(**{"batch_size": batch, "sets": sets, "test_sets": 1000 if size <= 120 else 100} | chosen)
@@ -68,7 +74,7 @@ class SortingTask:
     name = "sorting"
 
     def __init__(self, config: Sorting, device: torch.device, root: Path | None = None) -> None:
-        self.config, self.device, self.items = config, device, config.sets
+        self.config, self.device, self.items = config, device, config.limited(config.sets)
 
     def build(self) -> Arrange:
         """The layer is the whole model: its elements are the numbers themselves."""
@@ -97,19 +103,18 @@ class SortingTask:
         return self.config.lr
 
     def watch(self, model: Arrange) -> dict[str, Any]:
-        return {"sorted": perfectly_sorted(model, self.config.size, (0, 1), min(100, self.config.test_sets), seed=2)}
+        return {"sorted": perfectly_sorted(model, self.config.size, (0, 1), self.config.limited(100), seed=2)}
 
     def evaluate(self, model: Arrange) -> dict[str, Any]:
         """The share of sets sorted perfectly: on every interval, and on [0, 1] at sizes it was not trained at."""
-        size, sets = self.config.size, self.config.test_sets
+        size, sets = self.config.size, self.config.limited(self.config.test_sets)
         others = [other for other in SIZES if other != size and (model.start is None or other < size)]
+        other_sets = {str(other): min(sets, max(20, 2**24 // other**2)) for other in others}  # fewer of large sets
         return {
             "sets": sets,
             "sorted": {f"{low}-{high}": perfectly_sorted(model, size, (low, high), sets) for low, high in INTERVALS},
-            "other_sizes": {
-                str(other): perfectly_sorted(model, other, (0, 1), sets if other <= 120 else min(sets, 100))
-                for other in others
-            },
+            "other_sets": other_sets,
+            "other_sizes": {other: perfectly_sorted(model, int(other), (0, 1), n) for other, n in other_sets.items()},
         }
 
 

@@ -39,7 +39,7 @@ class Task(Protocol):
 
     name: str
     device: torch.device
-    config: Any  # a frozen dataclass with model, seed, epochs, batch_size (of one process), lr and clip
+    config: Any  # a frozen dataclass with cell, model, seed, epochs, batch_size (of one process), lr and clip
     items: int  # images or sets that an epoch goes through
 
     def build(self) -> nn.Module: ...
@@ -81,21 +81,24 @@ class RunDir:
         if self.config.exists():
             found = read_json(self.config, "the config of a run")
             if found != description:
-                differing = sorted(key for key in found | description if found.get(key) != description.get(key))
                 raise Problem(
-                    f"{self.path} belongs to another run, which differs in {', '.join(differing)}; "
-                    "choose another --run-dir"
+                    f"{self.path} belongs to another run, which differs in "
+                    f"{', '.join(differing(found, description))}; choose another folder, or remove this one"
                 )
             if not resume:
                 raise Problem(f"{self.path} already holds this run; pass --resume to go on with it")
+        elif self.path.exists() and not self.path.is_dir():
+            raise Problem(f"{self.path} is a file; a run needs a folder")
         elif self.path.exists() and any(self.path.iterdir()):
-            raise Problem(f"{self.path} is not empty and holds no run; choose another --run-dir")
+            raise Problem(f"{self.path} is not empty and holds no run; choose another folder")
 
     def claim(self, description: dict[str, Any], resume: bool) -> None:
-        """Make the folder this run's."""
+        """Make the folder this run's, and clear away what a kill left half-written."""
         self.check(description, resume)
         if not self.config.exists():
             write_json(self.config, description)
+        for part in self.path.glob(".*.part"):
+            part.unlink()
 
     def forget_after(self, step: int) -> None:
         """Drop the lines that a killed run wrote after its last checkpoint: the steps come again."""
@@ -103,8 +106,11 @@ class RunDir:
         write(self.metrics, "".join(line for line in lines if _step_of(line) <= step))
 
     def log(self, entry: dict[str, Any]) -> None:
-        with self.metrics.open("a") as file:
-            file.write(json.dumps(entry) + "\n")
+        try:
+            with self.metrics.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+        except OSError as error:
+            raise Problem(f"cannot write {self.metrics}: {error.strerror or error}") from error
 
 
 def _step_of(line: str) -> float:
@@ -116,7 +122,17 @@ def _step_of(line: str) -> float:
 
 def describe(name: str, config: Any) -> dict[str, Any]:
     """What config.json says: enough to build the task again."""
-    return json.loads(json.dumps({"experiment": name, **asdict(config)}))  # tuples are lists there
+    return {"experiment": name, **as_json(config)}
+
+
+def as_json(config: Any) -> dict[str, Any]:
+    """Settings as they come back from a file: tuples are lists there."""
+    return json.loads(json.dumps(asdict(config)))
+
+
+def differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """The settings in which two runs are not the same."""
+    return sorted(key for key in one | other if one.get(key) != other.get(key))
 
 
 def working_device(name: str | None) -> torch.device:
@@ -160,6 +176,17 @@ def train(task: Task, running: Running, accelerator: Any, console: Console) -> r
     return records.read(files.record)
 
 
+class Trained(nn.Module):
+    """A model as the loop calls it."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.model(*inputs)
+
+
 class Run:
     """A model, its optimiser, and how far they have come."""
 
@@ -187,12 +214,14 @@ class Run:
         self.step, self.seconds_before, self.began = before.step, before.seconds, time.monotonic()
         if self.main:
             files.forget_after(self.step)
-        self.prepared = accelerator.prepare(torch.compile(self.model) if running.compile else self.model)
+        # `prepare` changes the forward of what it is given; the model itself stays as it is, for evaluation in float32
+        whole = torch.compile(self.model, dynamic=False) if running.compile else self.model
+        self.prepared = accelerator.prepare(Trained(whole))
         if running.tensorboard:
             accelerator.init_trackers("tensorboard")
 
     def train(self, console: Console) -> None:
-        title, note, saved = f"{self.task.name} {self.task.config.model}", "", time.monotonic()
+        title, note, saved = self.task.config.cell, "", time.monotonic()
         shown: Display
         with display(console if self.main else Console(quiet=True), title, self.total, self.step) as shown:
             while self.step < self.total:
@@ -226,7 +255,7 @@ class Run:
         return loss.detach()
 
     def log_loss(self, loss: Tensor) -> str:
-        value = loss.item()
+        value = self.accelerator.reduce(loss, reduction="mean").item()
         if not math.isfinite(value):
             raise Problem(f"the loss is {value} at step {self.step}; try a smaller --lr, or --clip 1")
         rate = self.optimiser.param_groups[0]["lr"]
