@@ -63,14 +63,14 @@ def test_gradcheck(structure, size, hidden):
 @given(seed=st.integers(0, 1000), chunk=st.integers(1, 300), sets=st.integers(1, 4), size=st.integers(1, 6))
 def test_blocks_cover_every_pair_once(seed, chunk, sets, size):
     torch.manual_seed(seed)
-    hits = torch.zeros(sets, size)
+    own, other, sums = torch.randn(sets, size, 3), torch.randn(sets, size, 3), torch.zeros(sets, size, size, 3)
     before, module.CHUNK = module.CHUNK, chunk
     try:
-        for _, part in module._blocks(3, (hits,), (hits,)):
-            part.add_(1)
+        for mine, theirs, result in module._blocks(3, (own,), (other,), (sums,)):
+            result.add_((mine + theirs).view(-1, size, 3))
     finally:
         module.CHUNK = before
-    assert torch.equal(hits, torch.ones(sets, size))
+    assert torch.equal(sums, own.unsqueeze(2) + other.unsqueeze(1))
 
 
 def test_the_literal_version_computes_the_same():

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # core's cache. Larger problems are cut into chunks, whose hidden values the backward pass computes again.
 CHUNK = 2**18
 
+threshold_backward = torch.ops.aten.threshold_backward  # the gradient of a ReLU, without a mask in between
+
 
 class PairwiseCost(nn.Module):
     """Learned costs of all pairs of elements, one matrix for each relation of the structure.
@@ -123,20 +125,29 @@ def pairs(
     return f.movedim(-1, 1).reshape(*batch, len(out), size, size)
 
 
-def _blocks(width: int, whole: tuple[Tensor, ...], cut: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, ...]]:
+def _blocks(
+    width: int, owns: tuple[Tensor, ...], others: tuple[Tensor, ...], rows: tuple[Tensor, ...]
+) -> Iterator[tuple[Tensor, ...]]:
     """Walk through all pairs in blocks of about CHUNK hidden values: several sets, or several rows of one.
 
-    Yields views of the tensors (B, N, …): (sets, 1, N, …) of each in `whole`, (sets, rows, …) of each in `cut`.
-    Splitting costs much less Python than slicing for each block.
+    All tensors are (B, N, …). Yields views that broadcast against each other, (r, 1, …) of each in `owns` and (1, N, …)
+    of each in `others`, or of several sets (s, N, 1, …) and (s, 1, N, …); and of each in `rows` the same rows,
+    (s · r, …). All is split beforehand, because Python would take as long for each block as the arithmetic does.
     """
-    size = cut[0].shape[1]
+    size = owns[0].shape[1]
     sets = max(1, CHUNK // (size * size * width))
-    rows = size if sets > 1 else max(1, CHUNK // (size * width))
-    wholes = [tensor.unsqueeze(1).split(sets) for tensor in whole]
-    for group in zip(*wholes, *(tensor.split(sets) for tensor in cut), strict=True):
-        others, own = group[: len(whole)], group[len(whole) :]
-        for block in zip(*(tensor.split(rows, 1) for tensor in own), strict=True):
-            yield *others, *block
+    counts: int | list[int] = sets * size
+    if sets > 1:
+        split_owns = [tensor.unsqueeze(2).split(sets) for tensor in owns]
+        split_others = [tensor.unsqueeze(1).split(sets) for tensor in others]
+    else:
+        step = max(1, CHUNK // (size * width))
+        of_one = [step] * (size // step) + [size % step] * (size % step > 0)
+        counts = of_one * len(owns[0])
+        split_owns = [tensor.flatten(0, 1).unsqueeze(1).split(counts) for tensor in owns]
+        repeated = [[one for one in tensor.split(1) for _ in of_one] for tensor in others]
+        split_others = [tuple(blocks) for blocks in repeated]
+    return zip(*split_owns, *split_others, *(tensor.flatten(0, 1).split(counts) for tensor in rows), strict=True)
 
 
 class _Shallow(torch.autograd.Function):
@@ -159,9 +170,8 @@ class _Shallow(torch.autograd.Function):
         weight = out.mT.contiguous()
         f = first.new_empty(batch, size, size, relations)
         block = first.new_empty(0)
-        for negative, own, result in _blocks(width, (-second,), (first, f)):
-            block = block.resize_(*own.shape[:2], size, width)
-            torch.maximum(own.unsqueeze(2), negative, out=block)
+        for own, negative, result in _blocks(width, (first,), (-second,), (f,)):
+            torch.maximum(own, negative, out=block.resize_(*own.shape[:-2], size, width))
             torch.mm(block.view(-1, width), weight, out=result.view(-1, relations))
         return f.add_((second @ weight).unsqueeze(1))
 
@@ -183,10 +193,9 @@ def _through_active(own: Tensor, other: Tensor, grad: Tensor) -> Tensor:
         return torch.stack([torch.where(on, row.unsqueeze(-1), 0.0).sum(2) for row in grad.unbind(2)], 2)
     total = own.new_empty(batch, size, relations, width)
     active = own.new_empty(0)
-    for negative, mine, weights, result in _blocks(width, (-other,), (own, grad.contiguous(), total)):
-        active = active.resize_(*mine.shape[:2], size, width)
-        torch.gt(mine.unsqueeze(2), negative, out=active)
-        torch.bmm(weights.flatten(0, 1), active.flatten(0, 1), out=result.flatten(0, 1))
+    for mine, negative, weights, result in _blocks(width, (own,), (-other,), (grad.contiguous(), total)):
+        torch.gt(mine, negative, out=active.resize_(*mine.shape[:-2], size, width))
+        torch.bmm(weights, active.view(-1, size, width), out=result)
     return total
 
 
@@ -196,8 +205,9 @@ def _through_active(own: Tensor, other: Tensor, grad: Tensor) -> Tensor:
 def _deep(first: Tensor, second: Tensor, weights: list[Tensor]) -> Tensor:
     *layers, out = weights
     f = first.new_empty(*first.shape[:2], first.shape[1], out.shape[0])
-    for others, own, result in _blocks(_widest(first, layers), (second,), (first, f)):
-        result.copy_(_hidden(own.unsqueeze(2) + others, layers)[-1] @ out.mT)
+    for own, other, result in _blocks(_widest(first, layers), (first,), (second,), (f,)):
+        last = _hidden(own + other, layers)[-1].flatten(0, -2)
+        torch.mm(last, out.mT, out=result.view(-1, len(out)))
     return f
 
 
@@ -205,17 +215,20 @@ def _deep(first: Tensor, second: Tensor, weights: list[Tensor]) -> Tensor:
 def _deep_backward(grad: Tensor, first: Tensor, second: Tensor, weights: list[Tensor]) -> list[Tensor]:
     of_first, of_second, *of_layers, of_out = (torch.zeros_like(tensor) for tensor in (first, second, *weights))
     *layers, out = weights
-    whole, cut = (second, of_second), (first, of_first, grad)
-    for others, of_others, own, of_own, of_f in _blocks(_widest(first, layers), whole, cut):
-        *hidden, last = _hidden(own.unsqueeze(2) + others, layers)
-        of_out += of_f.flatten(0, 2).mT @ last.flatten(0, 2)
-        of_last = (of_f @ out).mul_(last > 0)
+    owns, others = (first, of_first), (second, of_second)
+    for own, of_own, other, of_other, of_f in _blocks(_widest(first, layers), owns, others, (grad.contiguous(),)):
+        pre = own + other
+        *hidden, last = (values.flatten(0, -2) for values in _hidden(pre, layers))  # (pairs, width) of each layer
+        of_pairs = of_f.view(-1, len(out))
+        of_out.addmm_(of_pairs.mT, last)
+        of_last = threshold_backward(of_pairs @ out, last, 0.0)
         for depth in range(len(hidden) - 1, -1, -1):
-            of_layers[2 * depth] += of_last.flatten(0, 2).mT @ hidden[depth].flatten(0, 2)
-            of_layers[2 * depth + 1] += of_last.sum((0, 1, 2))
-            of_last = (of_last @ layers[2 * depth]).mul_(hidden[depth] > 0)
-        of_own.copy_(of_last.sum(2))
-        of_others.squeeze(1).add_(of_last.sum(1))
+            of_layers[2 * depth].addmm_(of_last.mT, hidden[depth])
+            of_layers[2 * depth + 1] += of_last.sum(0)
+            of_last = threshold_backward(of_last @ layers[2 * depth], hidden[depth], 0.0)
+        of_last = of_last.view(pre.shape)
+        of_own.copy_(of_last.sum(-2, keepdim=True))
+        of_other.add_(of_last.sum(-3, keepdim=True))
     return [of_first, of_second, *of_layers, of_out]
 
 
