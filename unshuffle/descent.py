@@ -190,7 +190,7 @@ def _iterate(
     scores = start
     if scores is None:
         # Every row of the uniform assignment is the same, so that the first product needs only the rows' sums
-        row = costs.new_full((1, 1, size), 1 / size) if blocks is None else blocks.uniform(costs.dtype)
+        row = costs.new_zeros(1, 1, size).softmax(-1) if blocks is None else blocks.uniform(costs.dtype)
         soft = row.expand(len(costs), size, size)
         yield soft if blocks is None else soft.masked_fill(blocks.padded, 0.0)
         if not steps:

@@ -3,6 +3,7 @@ import pytest
 from unshuffle.experiments import paper, tables
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.records import Record
+from unshuffle.experiments.sorting import INTERVALS
 
 SHARES = {"exact": 0.5, "pixel_exact": 0.75, "tiles": 0.9}
 
@@ -30,7 +31,7 @@ def test_ours_beside_the_papers(tmp_path):
 
 
 def test_sorting(tmp_path):
-    shares = {f"{low}-{high}": 1.0 for low, high in tables.INTERVALS}
+    shares = {f"{low}-{high}": 1.0 for low, high in INTERVALS}
     metrics = {"sets": 1000, "sorted": shares | {"1000-1001": 0.998}, "other_sizes": {"5": 1.0}}
     Record("sorting", {"model": "po-u", "size": 10}, metrics, 2**18, 61.2, {}).write(tmp_path / "sorting-10.json")
     sorted_sets, others = tables.of("sorting", tmp_path)
