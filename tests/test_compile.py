@@ -36,7 +36,12 @@ COMPILER = any(map(shutil.which, ("c++", "g++", "clang++")))
 HEADERS = Path(sysconfig.get_path("include"), "Python.h").exists()
 
 
-@pytest.mark.skipif(not (COMPILER and HEADERS), reason="torch.compile needs a C++ compiler and Python's headers")
+needs_compiler = pytest.mark.skipif(
+    not (COMPILER and HEADERS), reason="torch.compile needs a C++ compiler and Python's headers"
+)
+
+
+@needs_compiler
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_equals_eager(case):
     structure, size, hidden, masked = CASES[case]
@@ -48,6 +53,20 @@ def test_compiled_equals_eager(case):
     expected = results(module, module, x, mask)
     for found, wanted in zip(results(compiled, module, x, mask), expected, strict=True):
         torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-3)
+
+
+@needs_compiler
+@pytest.mark.parametrize("masked", [False, True])
+def test_compiled_once_for_every_size(masked):
+    """The second size makes the compiler look for code that serves all of them."""
+    module = layer(us.Sequence(), 9, 4, start=False)
+    torch.compiler.reset()
+    compiled = torch.compile(module, fullgraph=True)
+    for sets, size in ((3, 5), (4, 6), (2, 9)):
+        x, mask = torch.randn(sets, size, 3), torch.rand(sets, size) > 0.3 if masked else None
+        expected = results(module, module, x, mask)
+        for found, wanted in zip(results(compiled, module, x, mask), expected, strict=True):
+            torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("hidden", [8, (8, 4)])
