@@ -101,7 +101,9 @@ class _SuffixMinusPrefix(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, dim: int, scale: float) -> Tensor:
         ctx.dim, ctx.scale = dim, scale
         running = values.cumsum(dim)
-        if torch.compiler.is_compiling():  # for sizes it does not know, its loops read the last sum before it is written
+        if (
+            torch.compiler.is_compiling()
+        ):  # for sizes it does not know, its loops read the last sum before it is written
             return scale * (values.sum(dim, keepdim=True) - 2 * running + values)
         total = running.narrow(dim, running.shape[dim] - 1, 1) * scale
         return running.mul_(-2 * scale).add_(values, alpha=scale).add_(total)  # in place: memory is what this waits for

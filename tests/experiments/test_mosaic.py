@@ -4,8 +4,10 @@ from torch.nn.functional import log_softmax
 
 import unshuffle as us
 from benchmarks import literal
+from unshuffle import tiles
+from unshuffle.assembler import TileEncoder
 from unshuffle.assignment import gather, permutation
-from unshuffle.experiments import data, mosaic, tiles
+from unshuffle.experiments import data, mosaic
 from unshuffle.experiments.mosaic import Mosaic, MosaicTask, Puzzles, settings
 from unshuffle.experiments.problem import Problem
 
@@ -66,7 +68,7 @@ def test_the_literal_version_prepares_the_same(hub, side):
 
 @pytest.mark.parametrize(("channels", "height", "width"), [(1, 14, 14), (3, 6, 10), (3, 7, 5)])
 def test_the_tile_encoder_is_a_convolution_relu_and_pooling(channels, height, width):
-    encoder = mosaic.TileEncoder(channels, 8, 14).double()
+    encoder = TileEncoder(channels, 8, 14).double()
     plain = torch.nn.Conv2d(channels, 8, 5, padding=2).double()
     plain.load_state_dict(encoder.convolution.state_dict())
     encoder.features = 8 * (height // 2) * (width // 2)

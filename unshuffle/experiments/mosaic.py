@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv2d, max_pool2d, pad
 
-from unshuffle import checks
+from unshuffle import checks, tiles
+from unshuffle.assembler import Assembler
 from unshuffle.assignment import Arrangement, apply, assign, gather
-from unshuffle.costs import PairwiseCost
-from unshuffle.experiments import data, tiles
+from unshuffle.experiments import data
 from unshuffle.experiments.models import named
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.seeds import generator
-from unshuffle.layer import Arrange, LinearStart
 from unshuffle.restarts import restart
 from unshuffle.search import order_cost
-from unshuffle.structures import Grid, Lattice, Neighbour, Order
+from unshuffle.structures import Grid, Neighbour
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, UInt8
@@ -93,70 +91,19 @@ class Puzzles:
         return self.positions.argsort(-1)
 
 
-class TileEncoder(nn.Module):
-    """A 5×5 convolution, 2×2 max pooling and ReLU; flattened. Pooling first is the same, on a quarter of the values.
-
-    The five rows that the kernel covers are laid side by side as channels, for a 1×5 kernel: the same convolution, of
-    which grey tiles, too, get the layout with the channels last, and with it a pooling that is five times as fast.
-    """
-
-    KERNEL = 5
-
-    def __init__(self, channels_in: int, channels: int, size: int) -> None:
-        super().__init__()
-        self.convolution = nn.Conv2d(channels_in, channels, self.KERNEL, padding=2)
-        nn.init.xavier_uniform_(self.convolution.weight)
-        nn.init.zeros_(self.convolution.get_parameter("bias"))
-        self.features = channels * (size // 2) ** 2
-
-    def forward(self, x: Float[Tensor, "*batch n c h w"]) -> Float[Tensor, "*batch n features"]:
-        tall = pad(x.flatten(0, -4), (0, 0, 2, 2))  # (B·N, C, h + 4, w)
-        rows = tall.unfold(-2, self.KERNEL, 1).movedim(-1, -3).flatten(1, 2)  # (B·N, C·5, h, w)
-        weight, bias = self.convolution.weight.flatten(1, 2).unsqueeze(2), self.convolution.bias
-        convolved = conv2d(rows.contiguous(memory_format=torch.channels_last), weight, bias, padding=(0, 2))
-        pooled = max_pool2d(convolved, 2).relu()
-        # Channels are last in memory: flattened in that order, nothing is copied
-        return pooled.movedim(1, -1).reshape(*x.shape[:-3], self.features)
-
-
-class OrderAndNeighbourCost(nn.Module):
-    """A shallow network for the order relations, a deeper one for the neighbours: what each of them needs."""
-
-    def __init__(self, features: int, hidden: int, pair_hidden: tuple[int, ...], structure: Lattice) -> None:
-        super().__init__()
-        kinds = [tuple(r for r in structure.relations if isinstance(r, kind)) for kind in (Order, Neighbour)]
-        self.order = PairwiseCost(features, hidden, structure, relations=kinds[0])
-        self.neighbour = PairwiseCost(features, pair_hidden, structure, relations=kinds[1])
-
-    def forward(self, x: Float[Tensor, "*batch n features"]) -> Float[Tensor, "*batch r n n"]:
-        order, neighbour = self.order(x), self.neighbour(x)
-        return torch.cat([order, neighbour.to(order.dtype)], -3)
-
-
-class Assembler(nn.Module):
-    """Tiles to their arrangement. With neighbour relations, raw pixels stand beside the tiles' features."""
-
-    def __init__(self, config: Mosaic, channels_in: int, size: int) -> None:
-        super().__init__()
-        model = named(config.model)
-        structure = Grid(config.side, config.side, neighbours=model.neighbours)
-        self.encoder = TileEncoder(channels_in, config.channels, size)
-        self.raw = model.neighbours
-        features = self.encoder.features + channels_in * size**2 * self.raw
-        cost: nn.Module = PairwiseCost(features, config.hidden, structure)
-        if model.neighbours:
-            cost = OrderAndNeighbourCost(features, config.hidden, config.pair_hidden, structure)
-        start = LinearStart(features, config.side**2) if model.linear else None
-        self.arrange = Arrange(structure, cost, start=start, steps=config.steps if model.descends else 0)
-        if not model.descends:  # nothing depends on the costs
-            self.arrange.cost.requires_grad_(False)
-            self.arrange.step_size.requires_grad_(False)
-
-    def forward(self, x: Float[Tensor, "batch n c h w"]) -> Arrangement:
-        features = self.encoder(x)
-        if self.raw:
-            features = torch.cat([features, x.flatten(2).to(features.dtype)], -1)
-        return self.arrange(features)
+def assembler(config: Mosaic, channels_in: int, size: int) -> Assembler:
+    """The model of a row of the table, for tiles of that size."""
+    model = named(config.model)
+    return Assembler(
+        Grid(config.side, config.side, neighbours=model.neighbours),
+        channels_in,
+        size,
+        channels=config.channels,
+        hidden=config.hidden,
+        pair_hidden=config.pair_hidden,
+        linear=model.linear,
+        steps=config.steps if model.descends else 0,
+    )
 
 
 class MosaicTask:
@@ -178,7 +125,7 @@ class MosaicTask:
         self.shuffled: tuple[int, Tensor] = (-1, torch.empty(0))
 
     def build(self) -> Assembler:
-        return Assembler(self.config, self.channels, self.tile)
+        return assembler(self.config, self.channels, self.tile)
 
     def batch(self, epoch: int, first: int, size: int, part: slice) -> Puzzles:
         if self.shuffled[0] != epoch:

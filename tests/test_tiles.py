@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from unshuffle.experiments.tiles import cut, divisible, join, rescale
+from unshuffle.tiles import cut, divisible, join, rescale
 
 
 def test_cut_takes_the_tiles_row_by_row():
