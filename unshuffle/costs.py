@@ -9,7 +9,7 @@ f(b, a) needs no second evaluation either: over all pairs it is the transpose of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,9 @@ from unshuffle.structures import Lattice, Order, Relation, antisymmetric
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-# Hidden values of pairs that are alive at once, forward and backward: 1 MiB in float32, so that they stay in a
-# core's cache. Larger problems are cut into chunks, whose hidden values the backward pass computes again.
-CHUNK = 2**18
+# Hidden values of pairs that are alive at once, forward and backward: 2 MiB in float32, so that they stay in the
+# caches of two cores. Larger problems are cut into chunks, whose hidden values the backward pass computes again.
+CHUNK = 2**19
 
 threshold_backward = torch.ops.aten.threshold_backward  # the gradient of a ReLU, without a mask in between
 
@@ -162,7 +162,8 @@ class _Shallow(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, second: Tensor, out: Tensor) -> Tensor:
-        ctx.save_for_backward(first, second, out)
+        negative = -second
+        ctx.save_for_backward(first, negative, out)
         (batch, size, width), relations = first.shape, out.shape[0]
         if torch.compiler.is_compiling():
             hidden = (first.unsqueeze(2) + second.unsqueeze(1)).relu()
@@ -170,33 +171,44 @@ class _Shallow(torch.autograd.Function):
         weight = out.mT.contiguous()
         f = first.new_empty(batch, size, size, relations)
         block = first.new_empty(0)
-        for own, negative, result in _blocks(width, (first,), (-second,), (f,)):
-            torch.maximum(own, negative, out=block.resize_(*own.shape[:-2], size, width))
+        for own, other, result in _blocks(width, (first,), (negative,), (f,)):
+            torch.maximum(own, other, out=block.resize_(*own.shape[:-2], size, width))
             torch.mm(block.view(-1, width), weight, out=result.view(-1, relations))
         return f.add_((second @ weight).unsqueeze(1))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        first, second, out = ctx.saved_tensors
-        of_first = _through_active(first, second, grad.mT)  # (B, N, R, hidden)
-        of_second = _through_active(second, first, grad.permute(0, 2, 3, 1))
-        of_out = (of_first * first.unsqueeze(2)).sum((0, 1)) + (of_second * second.unsqueeze(2)).sum((0, 1))
-        return of_first.mul_(out).sum(2), of_second.mul_(out).sum(2), of_out
+        first, negative, out = ctx.saved_tensors
+        of_first = _through_active(torch.gt, first, negative, grad.mT)  # (B, N, R, hidden)
+        of_second = _through_active(torch.lt, negative, first, grad.permute(0, 2, 3, 1))
+        of_out = _inner(of_first, first) - _inner(of_second, negative)
+        return _sum(of_first.mul_(out)), _sum(of_second.mul_(out)), of_out
 
 
-def _through_active(own: Tensor, other: Tensor, grad: Tensor) -> Tensor:
-    """Σ_j grad[i, :, j] · 1[own_i > −other_j], (B, N, R, hidden) from grad (B, N, R, N)."""
+def _through_active(
+    compare: Callable[..., Tensor], own: Tensor, other: Tensor, grad: Tensor
+) -> Float[Tensor, "b n r hidden"]:
+    """Σ_j grad[i, :, j] · 1[own_i compares with other_j], from grad (B, N, R, N)."""
     (batch, size, width), relations = own.shape, grad.shape[2]
     if torch.compiler.is_compiling():
-        on = own.unsqueeze(2) > -other.unsqueeze(1)
+        on = compare(own.unsqueeze(2), other.unsqueeze(1))
         return torch.stack([torch.where(on, row.unsqueeze(-1), 0.0).sum(2) for row in grad.unbind(2)], 2)
     total = own.new_empty(batch, size, relations, width)
     active = own.new_empty(0)
-    for mine, negative, weights, result in _blocks(width, (own,), (-other,), (grad.contiguous(), total)):
-        torch.gt(mine, negative, out=active.resize_(*mine.shape[:-2], size, width))
+    for mine, theirs, weights, result in _blocks(width, (own,), (other,), (grad.contiguous(), total)):
+        compare(mine, theirs, out=active.resize_(*mine.shape[:-2], size, width))
         torch.bmm(weights, active.view(-1, size, width), out=result)
     return total
+
+
+def _inner(values: Float[Tensor, "b n r hidden"], x: Float[Tensor, "b n hidden"]) -> Float[Tensor, "r hidden"]:
+    """Σ values ∘ x over all elements, one relation at a time: fresh memory is what this would wait for."""
+    return torch.stack([(of_relation * x).sum((0, 1)) for of_relation in values.unbind(2)])
+
+
+def _sum(values: Float[Tensor, "b n r hidden"]) -> Float[Tensor, "b n hidden"]:
+    return values.sum(2) if values.shape[2] > 1 else values.squeeze(2)  # torch copies even a single one
 
 
 # A deeper network works block by block too, and backward computes each block again instead of keeping it. It is an
