@@ -1,6 +1,9 @@
-"""Put the recorded tables into the README: `python -m benchmarks.table`.
+"""Put the recorded tables into the README and the documentation: `python -m benchmarks.table`.
 
-A marker `<!-- table: FILE -->` in the README is followed by the table of that record; a test asserts that they agree.
+Two kinds of marker, each followed by what it asks for; a test asserts that they agree with the records:
+
+    <!-- table: FILE -->               the rows of a benchmark's record
+    <!-- tables: EXPERIMENT 1 3 -->    these of the tables that `unshuffle table EXPERIMENT` prints, up to <!-- end -->
 """
 
 from __future__ import annotations
@@ -9,7 +12,15 @@ import json
 import re
 from pathlib import Path
 
-MARKER = re.compile(r"(<!-- table: (\S+) -->\n)(?:\|[^\n]*\n)*")
+from unshuffle.experiments import tables
+
+ROWS = re.compile(r"(<!-- table: (\S+) -->\n)(?:\|[^\n]*\n)*")
+TABLES = re.compile(r"(<!-- tables: (\S+)((?: \d+)+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+
+
+def pages(root: Path) -> list[Path]:
+    """Every page that may hold a marker."""
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def markdown(record: Path) -> str:
@@ -19,14 +30,22 @@ def markdown(record: Path) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
+def chosen(experiment: str, numbers: list[int], results: Path) -> str:
+    found = tables.of(experiment, results)
+    return "\n" + "".join(found[number - 1].markdown() + "\n" for number in numbers)
+
+
 def filled(text: str, root: Path) -> str:
-    """The text with every marked table made anew from its record."""
-    return MARKER.sub(lambda match: match[1] + markdown(root / match[2]), text)
+    """The text with every marked table made anew from its records."""
+    text = ROWS.sub(lambda match: match[1] + markdown(root / match[2]), text)
+    return TABLES.sub(
+        lambda match: match[1] + chosen(match[2], [int(n) for n in match[3].split()], root / "results") + match[4], text
+    )
 
 
 def main() -> None:
-    readme = Path("README.md")
-    readme.write_text(filled(readme.read_text(), Path()))
+    for page in pages(Path()):
+        page.write_text(filled(page.read_text(), Path()))
 
 
 if __name__ == "__main__":

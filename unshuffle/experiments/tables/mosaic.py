@@ -51,7 +51,7 @@ def mosaic(found: list[Record]) -> list[Table]:
         table("Tiles in their places, %", beside(unpublished, "tiles", percent, 100)),
         table("Images whose true arrangement costs less than the one that the search found, %",
               lambda r, prefix, side: percent(r.metrics.get("true_costs_less")), ("",)),
-        table("Budget: epochs, time on two cores",
+        table("Budget: epochs, and wall time of one thread on a shared machine",
               lambda r, prefix, side: f"{r.config['epochs']}, {duration(r.seconds)}", ("",)),
     ]  # fmt: skip
 
