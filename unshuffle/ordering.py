@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 STEP_SIZES = (4.0, 10.0, 25.0)  # of the descents, in turns; costs have unit norm
 STEPS, ITERATIONS = 20, 20  # of each descent
 NOISE = 1.0  # standard deviation of what is added to the starts of the second three descents and later ones
-MUTATION = 0.05  # standard deviation of the noise on a child's ranks, as a share of N
-PATIENCE = 10  # generations without a better order, after which a problem is taken to be solved
+MUTATION = 0.07  # standard deviation of the noise on a child's ranks, as a share of N
+PATIENCE = 8  # generations without a better order, after which a problem is taken to be solved
 TOGETHER = 2**18  # numbers in the populations of the problems that are solved side by side
 
 
@@ -105,7 +105,7 @@ def _gains(costs: Tensor, real: Tensor) -> Tensor:
 
 def _copies(size: int) -> int:
     """Orders in a population: fewer of long ones, which take longer."""
-    return max(16, min(64, 2**14 // size))
+    return max(16, min(96, 2**14 // size))
 
 
 def _solve(gains: Tensor, generations: int, seconds: float, noise: torch.Generator) -> Tensor:
