@@ -52,7 +52,7 @@ def order(
         mask: (*batch, N), True for a real element; what the costs say about the others is not read.
         generations: how often the population breeds at the most; 0 leaves it at descents and insertion search.
         seconds: for each problem of the batch; when they are over, the best order so far is returned. Within them the
-            result depends on nothing but the arguments. The descents of many hundred items take longer and are not cut.
+            result depends on nothing but the arguments. Descents of hundreds of items may take longer; they are not cut.
         random: where the noise comes from, on the CPU; by default the same at every call.
 
     Returns (*batch, N): order[k] is the item at position k, −1 past the end of a padded set.
@@ -69,8 +69,11 @@ def order(
     checks.mask(mask, batch, size)
     checks.integer("generations", generations, least=0)
     checks.positive("seconds", seconds)
-    real = torch.ones(*batch, size, dtype=torch.bool, device=costs.device) if mask is None else mask.expand(*batch, -1)
-    gains = _gains(costs, real).reshape(-1, size, size)
+    if mask is None:
+        mask = torch.ones(size, dtype=torch.bool, device=costs.device)
+    batch = torch.broadcast_shapes(batch, mask.shape[:-1])
+    costs, real = costs.expand(*batch, size, size), mask.expand(*batch, size)
+    gains = _gains(costs, real).reshape(math.prod(batch), size, size)
     if gains.numel() == 0:
         return torch.arange(size, device=costs.device).expand(*batch, size).clone()
     state = (torch.Generator().manual_seed(0) if random is None else random).get_state()
@@ -86,13 +89,15 @@ def order(
     found = torch.cat(parts).reshape(*batch, size).to(costs.device)
     # Padding costs nothing wherever it stands: take it out
     padded = ~real.gather(-1, found)
-    return found.gather(-1, padded.long().argsort(dim=-1, stable=True)).masked_fill(padded.sort(dim=-1, stable=True).values, -1)
+    return found.gather(-1, padded.long().argsort(dim=-1, stable=True)).masked_fill(
+        padded.sort(dim=-1, stable=True).values, -1
+    )
 
 
 def _gains(costs: Tensor, real: Tensor) -> Tensor:
     """A = C − Cᵀ over the real pairs in float64, scaled by a power of two, which is exact and keeps sums finite."""
     pairs = real.unsqueeze(-1) & real.unsqueeze(-2)
-    costs = costs.masked_fill(~pairs, 0.0)
+    costs = costs.masked_fill(~pairs, 0.0)  # whatever stood in the padding, NaN included, is gone
     if not costs.isfinite().all():
         index = tuple((~costs.isfinite()).nonzero()[0].tolist())
         raise ValueError(f"costs must be finite, got {costs[index].item()} at {index}")
@@ -150,13 +155,12 @@ def _starts(gains: Tensor, noise: torch.Generator) -> Tensor:
     """The first population: descents, sorted row sums, and these with noise up to orders without any sense."""
     problems, size = gains.shape[:2]
     copies = _copies(size)
-    descents = max(1, min(9, 2**19 // size**2))
-    shape = (descents, 1, size, size)
-    start = torch.randn(shape, generator=noise, dtype=gains.dtype).to(gains.device) * NOISE
+    descents = max(1, min(9, 2**17 // size**2))
+    start = torch.randn(descents, 1, size, size, generator=noise).to(gains.device) * NOISE
     start[: len(STEP_SIZES)] = 0
-    steps = gains.new_tensor(STEP_SIZES).repeat(descents)[:descents]
+    steps = torch.tensor(STEP_SIZES, device=gains.device).repeat(descents)[:descents]
     soft = descend(
-        gains.expand(descents, *gains.shape).unsqueeze(-3),
+        gains.float().expand(descents, *gains.shape).unsqueeze(-3),
         Sequence(),
         start=start.expand(descents, problems, size, size),
         steps=STEPS,

@@ -16,8 +16,10 @@ from unshuffle.experiments.problem import Problem
 def order_file(
     file: Annotated[Path, typer.Argument(help="CSV in UTF-8; commas, semicolons or tabs.")],
     out: Annotated[Path | None, typer.Option(help="Write the ranking there too, as CSV.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.01, max=86_400, help="Search no longer than this.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of the search; the same seed, the same ranking.")] = 0,
+    seconds: Annotated[float, typer.Option(min=0.01, max=86_400, help="Search no longer than this.")] = 5.0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Of the search; the same seed, the same ranking.")
+    ] = 0,
 ) -> None:
     """Rank items by comparisons of two: games, votes, tastings.
 
@@ -64,7 +66,9 @@ def order_file(
     count, weight = ranking.contradicted()
     total = float(comparisons.weights.sum())
     summary = f"{count:,} of {len(comparisons.weights):,} comparisons contradict the ranking"
-    console.print(f"{summary}: {weight:g} of {total:g} in weight, {weight / total:.1%}.", highlight=False, soft_wrap=True)
+    console.print(
+        f"{summary}: {weight:g} of {total:g} in weight, {weight / total:.1%}.", highlight=False, soft_wrap=True
+    )
     if out is not None:
         write(out, ranking.csv())
         console.print("ranking:", Text(str(out)), highlight=False, soft_wrap=True)

@@ -51,7 +51,7 @@ def read_comparisons(path: Path) -> Comparisons:
     first = rows[0].cells
     if [cell.lower() for cell in first[:2]] == ["winner", "loser"] and len(first) <= 3:
         return _list(path, rows[1:], len(first))
-    if first[1:] == [row.cells[0] for row in rows[1:]] and len(first) > 1:
+    if not first[0] and first[1:] == [row.cells[0] for row in rows[1:]]:
         return _matrix(path, rows)
     found: list[Comparisons] = []
     problems: list[Problem] = []
@@ -63,7 +63,8 @@ def read_comparisons(path: Path) -> Comparisons:
     if len(found) == 2:
         raise Problem(
             f"{path} can be read as {len(rows)} comparisons and as a matrix: begin comparisons with the line "
-            "winner,loser or winner,loser,count; give a matrix the same names along its top and down its left side"
+            "winner,loser or winner,loser,count; give a matrix the same names along its top and down its left side, "
+            "and an empty corner"
         )
     if not found:
         usual = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
@@ -161,7 +162,9 @@ def _names(path: Path, rows: list[Row]) -> tuple[list[str], list[Row]]:
     crossed = count == width and (named or headed or rows[0].cells[1:] == [row.cells[0] for row in rows[1:]])
     top, left = crossed or count == width + 1, crossed or width == count + 1
     size = count - top
-    if width - left != size or len(rows[0].cells) not in ({width, size} if top else {width}):
+    # The first row's second cell lies on the diagonal if it is no header, and may hold anything
+    half = not top and any(not _is_number(cell) for cell in rows[0].cells[2:])
+    if half or width - left != size or len(rows[0].cells) not in ({width, size} if top else {width}):
         raise Problem(
             f"{path}, line {rows[0].line if width == count else rows[-1].line}: a matrix must be square with as many "
             f"rows as columns; its {count} rows have {len(rows[0].cells)} fields in the first and {width} in the last"
