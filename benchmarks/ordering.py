@@ -34,8 +34,8 @@ def value(preferences: Tensor, order: Tensor) -> float:
 
 
 def row_sums(preferences: Tensor) -> Tensor:
-    """Who is preferred most, first."""
-    return preferences.sum(1).argsort(descending=True)
+    """Who is preferred by the largest margin over all others together, first."""
+    return (preferences - preferences.T).sum(1).argsort(descending=True)
 
 
 def soft_descent(preferences: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def feedback_arc_set(preferences: Tensor) -> Tensor:
 
 
 METHODS: dict[str, Callable[[Tensor], Tensor]] = {
-    "row sums": row_sums,
+    "row sums of W − Wᵀ": row_sums,
     "igraph feedback_arc_set (eades)": feedback_arc_set,
     "soft descent, best of three step sizes": soft_descent,
     "soft descent, then us.search": descent_and_search,

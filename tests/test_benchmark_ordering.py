@@ -17,4 +17,4 @@ def test_every_method_on_a_problem_that_is_known(tmp_path):
     found = row("us.order", {"circle": preferences}, {"circle": 36.0})
     assert found["optimal"] == "1 of 1"
     assert found["mean gap"] == "0.0000%"
-    assert row("row sums", {"circle": preferences}, {"circle": 72.0})["mean gap"] == "50.0000%"
+    assert row("row sums of W − Wᵀ", {"circle": preferences}, {"circle": 72.0})["mean gap"] == "50.0000%"

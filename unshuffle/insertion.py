@@ -35,30 +35,33 @@ def sweep(
         deadline: on the clock of `time.perf_counter`; what has been reached by then is returned.
     """
     problems, copies, size = orders.shape
+    columns = gains.permute(2, 0, 1).contiguous()  # (N, problems, N): one element against all others
     places = torch.arange(size, device=orders.device)
     problem = torch.arange(problems, device=orders.device).repeat_interleave(copies)
     result = orders.reshape(-1, size).clone()
     active = torch.arange(len(result), device=orders.device)
     while len(active):
         current, of = result[active], problem[active]
-        offset, least = (of * size)[:, None], tolerance[of]
+        ranks, least = current.argsort(-1), tolerance[of]
         moved = torch.zeros_like(active, dtype=torch.bool)
         for element in sequence:
             if time.perf_counter() > deadline:
                 result[active] = current
                 return result.reshape(orders.shape)
             # What it costs to stand behind the k-th, relative to standing in front of all
-            behind = gains[:, :, element].take(current + offset).cumsum(-1)
-            source = (current == element).max(-1).indices
-            cost, target = behind.min(-1)
+            behind = columns[element].index_select(0, of).gather(-1, current).cumsum(-1)
+            cost, source = behind.amin(-1), ranks[:, element]
             improves = cost.clamp_max(0) < behind.gather(-1, source[:, None])[:, 0] - least
             rows = improves.nonzero()[:, 0]
             if not len(rows):
                 continue
             moved |= improves
-            source, target = source[rows], target[rows]
+            source = source[rows]
+            target = behind[rows].argmin(-1)
             target = torch.where(cost[rows] < 0, target + (target < source), 0)
-            current[rows] = current[rows].gather(-1, _insertion(places, source[:, None], target[:, None]))
+            changed = current[rows].gather(-1, _insertion(places, source[:, None], target[:, None]))
+            current[rows] = changed
+            ranks[rows] = torch.empty_like(changed).scatter_(-1, changed, places.expand_as(changed))
         result[active] = current
         active = active[moved]
     return result.reshape(orders.shape)

@@ -52,7 +52,7 @@ def order(
         mask: (*batch, N), True for a real element; what the costs say about the others is not read.
         generations: how often the population breeds at the most; 0 leaves it at descents and insertion search.
         seconds: for each problem of the batch; when they are over, the best order so far is returned. Within them the
-            result depends on nothing but the arguments. Descents of hundreds of items may take longer; they are not cut.
+            result depends on nothing but the arguments. Descents of hundreds of items are not cut, and take longer.
         random: where the noise comes from, on the CPU; by default the same at every call.
 
     Returns (*batch, N): order[k] is the item at position k, −1 past the end of a padded set.
