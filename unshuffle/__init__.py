@@ -10,6 +10,7 @@ from unshuffle.descent import trajectory as trajectory
 from unshuffle.encoder import SetEncoder as SetEncoder
 from unshuffle.layer import Arrange as Arrange
 from unshuffle.layer import LinearStart as LinearStart
+from unshuffle.ordering import order as order
 from unshuffle.search import search as search
 from unshuffle.sinkhorn import sinkhorn as sinkhorn
 from unshuffle.structures import Grid as Grid

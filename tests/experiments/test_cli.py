@@ -127,3 +127,47 @@ def test_a_folder_that_may_not_be_written(command, tmp_path):
     code, _, err = command("train sorting --size 4 --limit 64 --device cpu")
     assert code == 2
     assert err.count("\n") == 1
+
+
+VOTES = "winner,loser,count\ntea,[red]coffee,3\n[red]coffee,water,2\nwater,tea,1\n"
+
+
+def test_order_ranks_a_file(command, tmp_path):
+    (tmp_path / "votes.csv").write_text(VOTES)
+    code, out, err = command("order votes.csv --out new/ranking.csv --seed 3")
+    assert (code, err) == (0, "")
+    places = [line.split()[1:6:2] for line in out.splitlines() if line.startswith("│")]
+    assert places == [["1", "tea", "75.0%"], ["2", "[red]coffee", "40.0%"], ["3", "water", "33.3%"]]
+    assert "1 of 3 comparisons contradict the ranking: 1 of 6 in weight, 16.7%." in out
+    rows = (tmp_path / "new" / "ranking.csv").read_text().splitlines()
+    assert rows[:2] == ["place,name,score,won,lost", "1,tea,0.7500,3,1"]
+    assert not list((tmp_path / "new").glob(".*"))
+    code, out, _ = command("order --help")
+    assert code == 0
+    assert "tea,coffee,3" in out
+
+
+BAD_ORDERS = {
+    "order nowhere.csv": "cannot read nowhere.csv: No such file",
+    "order .": "cannot read .: Is a directory",
+    "order bad.csv": "bad.csv, line 2: 'tea' is compared with itself",
+    "order votes.csv --out votes.csv": "would overwrite the comparisons",
+    "order votes.csv --out votes.csv/x": "File exists",
+    "order votes.csv --seconds 0": "Invalid value for '--seconds'",
+    "order votes.csv --seconds nan": "Invalid value for '--seconds'",
+    "order votes.csv --seed -1": "Invalid value for '--seed'",
+    "order": "Missing argument",
+}
+
+
+@pytest.mark.parametrize("line", BAD_ORDERS)
+def test_order_of_bad_input(command, tmp_path, line):
+    (tmp_path / "votes.csv").write_text(VOTES)
+    (tmp_path / "bad.csv").write_text("tea,coffee\ntea,tea\n")
+    code, _, err = command(line)
+    assert code == 2
+    assert err.startswith("unshuffle: ")
+    assert err.count("\n") == 1
+    assert BAD_ORDERS[line] in err
+    assert (tmp_path / "votes.csv").read_text() == VOTES
+    assert len(list(tmp_path.iterdir())) == 2
