@@ -1,0 +1,83 @@
+"""Loss and metrics of several runs together, through training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from unshuffle.figures.drawing import canvas
+from unshuffle.figures.runs import RunView
+
+ACROSS = 3
+SMOOTH = 9  # losses that a drawn one is the mean of, about 450 steps
+NO_METRIC = {"step", "epoch", "images", "seconds"}
+LOSS = "training loss"
+
+Curve = list[tuple[float, float]]  # (epoch, value)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What a run measured, by name: the loss of some steps, and the metrics after each epoch."""
+
+    name: str
+    of: dict[str, Curve]
+
+
+def read(run: RunView) -> Curves:
+    curves: dict[str, Curve] = {}
+    per_epoch = run.steps_per_epoch()
+    for entry in run.history():
+        values = {LOSS: entry["loss"]} if "loss" in entry else {}
+        if "epoch" in entry:
+            values = {name: value for name, value in entry.items() if name not in NO_METRIC}
+        for name, value in values.items():
+            if isinstance(value, (int, float)):
+                curves.setdefault(name, []).append((entry["step"] / per_epoch, value))
+    return Curves(run.label, curves)
+
+
+def smoothed(curve: Curve, width: int = SMOOTH) -> Curve:
+    """The mean of `width` values around each, fewer at the ends."""
+    half, result = width // 2, []
+    for number, (epoch, _) in enumerate(curve):
+        reach = min(half, number, len(curve) - 1 - number)  # as many on either side
+        near = [value for _, value in curve[number - reach : number + reach + 1]]
+        result.append((epoch, sum(near) / len(near)))
+    return result
+
+
+def curves(runs: list[Curves], caption: str) -> Figure:
+    """A panel for the loss and for each metric, a colour for each run."""
+    names = list(dict.fromkeys(name for run in runs for name in run.of))
+    across = min(ACROSS, len(names))
+    down = -(-len(names) // across)
+    figure = canvas(3.4 * across, 0.9 + 2.6 * down + 0.2 * len(runs), "Through training", caption)
+    axes = figure.subplots(down, across, squeeze=False).flat
+    for axis, name in zip(axes, names, strict=False):
+        for number, run in enumerate(runs):
+            if name in run.of:
+                curve = run.of[name]
+                color = colormaps["tab10"](number % 10)
+                if name == LOSS:
+                    axis.plot(*zip(*curve, strict=True), color=color, alpha=0.25, linewidth=0.8)
+                    curve = smoothed(curve)
+                marker = "" if name == LOSS else "."
+                axis.plot(*zip(*curve, strict=True), color=color, marker=marker, label=run.name)
+        axis.set_title(name.replace("_", " "), fontsize="small")
+        axis.set_xlabel("epoch")
+        positive = all(value > 0 for run in runs for _, value in run.of.get(name, []))
+        if positive and (name == LOSS or name.endswith("mse")):
+            axis.set_yscale("log")
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in list(axes)[len(names) :]:
+        axis.remove()
+    lines = {line.get_label(): line for axis in figure.axes for line in axis.lines if line.get_label()[0] != "_"}
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", fontsize="small", frameon=False)
+    return figure
+
+
+def of_runs(runs: list[RunView]) -> Figure:
+    return curves([read(run) for run in runs], "\n".join(run.caption for run in runs))
