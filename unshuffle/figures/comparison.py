@@ -24,9 +24,7 @@ INTERVALS: tuple[Interval, ...] = ((0, 1), (0, 1000))
 RESOLUTION = 101
 
 
-def before_antisymmetry(
-    cost: PairwiseCost, x: Float[Tensor, "*batch n features"]
-) -> Float[Tensor, "*batch r n n"]:
+def before_antisymmetry(cost: PairwiseCost, x: Float[Tensor, "*batch n features"]) -> Float[Tensor, "*batch r n n"]:
     """f(x_i, x_j), of which an order cost is F(x_i, x_j) = f(x_i, x_j) − f(x_j, x_i)."""
     first, second = linear(x, cost.pair).chunk(2, -1)
     return pairs(first + cost.bias, second, [*cost.layers.parameters()], cost.out.weight)

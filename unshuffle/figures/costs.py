@@ -45,7 +45,7 @@ def costs(
     with a box around the pairs that are neighbours.
     """
     kinds = [kind for kind in (Order, Neighbour) if any(isinstance(r, kind) for r in structure.relations)]
-    title = "Which tile belongs before which? Blue: the one on the left before the one at the top; red: not so"
+    title = "Does the tile on the left belong left of, or above, the tile at the top? Blue: yes; red: no"
     figure = canvas(10.5, 0.6 + 4.2 * len(kinds), title, caption)
     axes = figure.subplots(len(kinds), 3, squeeze=False, width_ratios=(1, 1, 0.3))
     for kind, row in zip(kinds, axes, strict=True):
@@ -55,13 +55,10 @@ def costs(
             axis = row[1 - relation.axis]
             order = lined_up(matrix) if kind is Order else lines(structure, relation, true)
             with_tiles(axis, matrix[order][:, order], tiles[order], colours)
-            if kind is Order:
-                title = f"$F_{2 - relation.axis}$: before, {relation_name(relation)}"
-            else:
-                title = f"directly before, {relation_name(relation)}"
+            if kind is Neighbour:
                 box_neighbours(axis, len(order), structure.shape[relation.axis])
-            axis.set_title(title, fontsize="small")
-        figure.colorbar(row[0].images[0], ax=row[:2], shrink=0.7, label="cost, as the descent scales it")
+            axis.set_title(relation_name(relation), fontsize="medium")
+        figure.colorbar(row[0].images[0], ax=row[:2], shrink=0.7, label="cost")
         bare(row[2])
     image = axes[0, 2]
     draw_tile(image, join(tiles[true], *structure.shape), 0, 0)
@@ -70,7 +67,9 @@ def costs(
     return figure
 
 
-def with_tiles(axis: Axes, matrix: Float[Tensor, "n n"], tiles: Float[Tensor, "n c h w"], colours: dict[str, Any]) -> None:
+def with_tiles(
+    axis: Axes, matrix: Float[Tensor, "n n"], tiles: Float[Tensor, "n c h w"], colours: dict[str, Any]
+) -> None:
     """A matrix with the tiles of its rows on the left and those of its columns at the top."""
     size = len(matrix)
     axis.imshow(matrix, extent=(0, size, size, 0), **colours)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from unshuffle.figures.drawing import canvas
+from unshuffle.figures.drawing import canvas, legend
 from unshuffle.figures.runs import RunView
 
 ACROSS = 3
@@ -36,26 +36,25 @@ def read(run: RunView) -> Curves:
         for name, value in values.items():
             if isinstance(value, (int, float)):
                 curves.setdefault(name, []).append((entry["step"] / per_epoch, value))
-    return Curves(run.label, curves)
+    return Curves(run.caption, curves)
 
 
 def smoothed(curve: Curve, width: int = SMOOTH) -> Curve:
     """The mean of `width` values around each, fewer at the ends."""
-    half, result = width // 2, []
+    result = []
     for number, (epoch, _) in enumerate(curve):
-        reach = min(half, number, len(curve) - 1 - number)  # as many on either side
-        near = [value for _, value in curve[number - reach : number + reach + 1]]
+        near = [value for _, value in curve[max(0, number - width // 2) : number + width // 2 + 1]]
         result.append((epoch, sum(near) / len(near)))
     return result
 
 
-def curves(runs: list[Curves], caption: str) -> Figure:
+def curves(runs: list[Curves]) -> Figure:
     """A panel for the loss and for each metric, a colour for each run."""
     names = list(dict.fromkeys(name for run in runs for name in run.of))
     across = min(ACROSS, len(names))
     down = -(-len(names) // across)
-    figure = canvas(3.4 * across, 0.9 + 2.6 * down + 0.2 * len(runs), "Through training", caption)
-    axes = figure.subplots(down, across, squeeze=False).flat
+    figure = canvas(3.4 * across, 0.9 + 2.6 * down + 0.1 * len(runs), "Loss and metrics, through training")
+    axes = figure.subplots(down, across, squeeze=False).flatten()
     for axis, name in zip(axes, names, strict=False):
         for number, run in enumerate(runs):
             if name in run.of:
@@ -66,18 +65,17 @@ def curves(runs: list[Curves], caption: str) -> Figure:
                     curve = smoothed(curve)
                 marker = "" if name == LOSS else "."
                 axis.plot(*zip(*curve, strict=True), color=color, marker=marker, label=run.name)
-        axis.set_title(name.replace("_", " "), fontsize="small")
-        axis.set_xlabel("epoch")
+        axis.set(title=name.replace("_", " "), xlabel="epoch")
+        axis.title.set_fontsize("medium")
         positive = all(value > 0 for run in runs for _, value in run.of.get(name, []))
         if positive and (name == LOSS or name.endswith("mse")):
             axis.set_yscale("log")
         axis.spines[["top", "right"]].set_visible(False)
-    for axis in list(axes)[len(names) :]:
+    for axis in axes[len(names) :]:
         axis.remove()
-    lines = {line.get_label(): line for axis in figure.axes for line in axis.lines if line.get_label()[0] != "_"}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper center", fontsize="small", frameon=False)
+    legend(figure)
     return figure
 
 
 def of_runs(runs: list[RunView]) -> Figure:
-    return curves([read(run) for run in runs], "\n".join(run.caption for run in runs))
+    return curves([read(run) for run in runs])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from unshuffle.experiments.files import write
 from unshuffle.experiments.problem import Problem
-from unshuffle.structures import Relation
+from unshuffle.structures import Order, Relation
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -21,11 +21,11 @@ FORMATS = ("png", "pdf")
 DPI = 120
 GREY = "0.35"
 
-# On a grid, axis 0 goes down its columns and axis 1 along its rows
-ALONG = {0: "top to bottom", 1: "left to right"}
+# On a grid, axis 0 goes down its columns, and axis 1 along its rows: the paper's F₂ and F₁
+BEFORE = {0: "above", 1: "left of"}
 
 
-def canvas(width: float, height: float, title: str, caption: str) -> Figure:
+def canvas(width: float, height: float, title: str, caption: str = "") -> Figure:
     """An empty figure of so many inches, with a line above and below: what it shows, and of which run."""
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(title, fontsize="medium")
@@ -40,7 +40,7 @@ def bare(axes: Axes) -> None:
 
 
 def centred(*values: Tensor) -> dict[str, Any]:
-    """Colours for numbers of either sign: blue below zero, red above, white at zero, the same strength on both sides."""
+    """Colours for numbers of either sign: blue below zero, red above, white at zero, equally strong on both sides."""
     largest = max(float(tensor.abs().max()) for tensor in values)
     return {"cmap": "RdBu_r", "vmin": -(largest or 1.0), "vmax": largest or 1.0}
 
@@ -58,7 +58,10 @@ def fit(axes: Axes, left: float, right: float, bottom: float, top: float) -> Non
 
 
 def relation_name(relation: Relation) -> str:
-    return ALONG[relation.axis]
+    """What a low cost says of the first tile of a pair."""
+    if isinstance(relation, Order):
+        return f"$F_{2 - relation.axis}$: {BEFORE[relation.axis]}"
+    return f"directly {BEFORE[relation.axis]}"
 
 
 def check_format(path: Path) -> str:
@@ -67,6 +70,13 @@ def check_format(path: Path) -> str:
     if suffix not in FORMATS:
         raise Problem(f"cannot tell a format from the name {str(path)!r}: a figure is written as .png or .pdf")
     return suffix
+
+
+def legend(figure: Figure, columns: int = 2) -> None:
+    """Below the axes, each line once by its label: as captions of the runs they say which is which."""
+    lines = {str(line.get_label()): line for axes in figure.axes for line in axes.lines}
+    named = {name: line for name, line in lines.items() if not name.startswith("_")}
+    figure.legend(named.values(), named, loc="outside lower center", fontsize="x-small", frameon=False, ncols=columns)
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -73,16 +73,16 @@ def gradients(pairs: list[Pairs], caption: str) -> Figure:
     """Left, pairs that stand beside each other, their gradients below; right, above each other, gradients beside."""
     ordered = sorted(pairs, key=lambda of_axis: -of_axis.relation.axis)
     down = -(-len(ordered[0].tiles) // ACROSS)
-    title = "Brighter pixels: blue, this tile belongs further forward; red, further back"
+    title = "Gradients of F: brightening a blue pixel moves its tile forward (to the left, up), a red one back"
     figure = canvas(10, 1.0 + 1.55 * down, title, caption)
-    figures = figure.subplots(1, len(ordered), squeeze=False)[0]
-    for axis, of_axis in zip(figures, ordered, strict=True):
+    axes = figure.subplots(1, len(ordered), squeeze=False, gridspec_kw={"wspace": 0.08})[0]
+    for axis, of_axis in zip(axes, ordered, strict=True):
         for number, (tiles, gradient) in enumerate(zip(of_axis.tiles, of_axis.gradients, strict=True)):
             left, top = (2.3 + GAP) * (number % ACROSS), (2.3 + GAP) * (number // ACROSS)
             _group(axis, of_axis.relation.axis, tiles, gradient, left, top)
         bare(axis)
         fit(axis, 0, (2.3 + GAP) * ACROSS - 0.3, (2.3 + GAP) * down - 0.3, 0)
-        axis.set_title(f"$F_{2 - of_axis.relation.axis}$, {relation_name(of_axis.relation)}", fontsize="small")
+        axis.set_title(relation_name(of_axis.relation), fontsize="medium")
     return figure
 
 

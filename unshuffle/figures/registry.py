@@ -48,7 +48,7 @@ class OfImages:
         return self.draw(_only(name, runs), image or 0)
 
 
-FIGURES = {
+FIGURES: dict[str, OfRuns | OfRun | OfImages] = {
     "comparison": OfRun(comparison.of_run, ("sorting",)),
     "costs": OfImages(costs.of_run),
     "sensitivity": OfRuns(sensitivity.of_runs, ASSEMBLING),

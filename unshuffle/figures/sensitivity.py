@@ -60,8 +60,7 @@ def sensitivity(named: list[tuple[str, Mapping[Relation, Tensor]]], caption: str
                     line = axis.axvline if relation.axis == 1 else axis.axhline
                     line(middle, color="white", linewidth=1)
     for axis, relation in zip(axes[0], relations, strict=True):
-        kind = "order" if isinstance(relation, Order) else "neighbours"
-        axis.set_title(f"{kind}, {relation_name(relation)}", fontsize="small")
+        axis.set_title(relation_name(relation), fontsize="medium")
     return figure
 
 
