@@ -26,7 +26,7 @@ def draw_figure(
     from unshuffle.figures import drawing, registry
     from unshuffle.figures.runs import RunView
 
-    drawing.check_format(out)
+    drawing.check_path(out)
     root = root_of(data_root)
     runs = [RunView(run_dir, device, root) for run_dir in run_dirs]
     drawing.save(registry.figure(name, runs, image), out)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -48,11 +49,14 @@ def comparison(of_intervals: Mapping[Interval, tuple[Tensor, Tensor]], caption: 
     names = ("$F(a, b) = f(a, b) - f(b, a)$", "$f(a, b)$")
     for column, ((low, high), functions) in zip(axes.T, of_intervals.items(), strict=True):
         for axis, name, values in zip(column, names, functions, strict=True):
-            image = axis.imshow(values, extent=(low, high, high, low), interpolation="nearest", **centred(values))
-            numbers = torch.linspace(low, high, len(values))
-            axis.contour(numbers, numbers, values, levels=8, colors=GREY, linewidths=0.6, linestyles="solid")
+            image = axis.imshow(
+                values.numpy(), extent=(low, high, high, low), interpolation="nearest", **centred(values)
+            )
+            numbers = np.linspace(low, high, len(values))
+            axis.contour(numbers, numbers, values.numpy(), levels=8, colors=GREY, linewidths=0.6, linestyles="solid")
             axis.xaxis.set(ticks_position="top", label_position="top")
-            axis.set(title=f"{name} on [{low:g}, {high:g}]", xlabel="$b$", ylabel="$a$")
+            axis.set(xlabel="$b$", ylabel="$a$")
+            axis.set_title(f"{name} on [{low:g}, {high:g}]", fontsize="medium")
             figure.colorbar(image, ax=axis, shrink=0.8)
     return figure
 

@@ -57,7 +57,8 @@ def costs(
             with_tiles(axis, matrix[order][:, order], tiles[order], colours)
             if kind is Neighbour:
                 box_neighbours(axis, len(order), structure.shape[relation.axis])
-            axis.set_title(relation_name(relation), fontsize="medium")
+            boxed = " (in boxes: so in the image)" if kind is Neighbour else ""
+            axis.set_title(relation_name(relation) + boxed, fontsize="medium")
         figure.colorbar(row[0].images[0], ax=row[:2], shrink=0.7, label="cost")
         bare(row[2])
     image = axes[0, 2]
@@ -72,7 +73,7 @@ def with_tiles(
 ) -> None:
     """A matrix with the tiles of its rows on the left and those of its columns at the top."""
     size = len(matrix)
-    axis.imshow(matrix, extent=(0, size, size, 0), **colours)
+    axis.imshow(matrix.numpy(), extent=(0, size, size, 0), **colours)
     for number, tile in enumerate(tiles):
         draw_tile(axis, tile, -1 - GAP, number + 0.04, 0.92)
         draw_tile(axis, tile, number + 0.04, -1 - GAP, 0.92)

@@ -47,7 +47,7 @@ def centred(*values: Tensor) -> dict[str, Any]:
 
 def draw_tile(axes: Axes, tile: Float[Tensor, "c h w"], left: float, top: float, size: float = 1.0) -> None:
     """A tile, or a whole image, of numbers from 0 to 1 on an axes whose y grows downwards."""
-    pixels = tile.detach().cpu().clamp(0, 1).movedim(0, -1).squeeze(-1)
+    pixels = tile.detach().cpu().clamp(0, 1).movedim(0, -1).squeeze(-1).numpy()
     extent = (left, left + size, top + size, top)
     axes.imshow(pixels, cmap="gray", vmin=0, vmax=1, extent=extent, interpolation="nearest")
 
@@ -64,11 +64,13 @@ def relation_name(relation: Relation) -> str:
     return f"directly {BEFORE[relation.axis]}"
 
 
-def check_format(path: Path) -> str:
-    """The format that a file's name asks for."""
+def check_path(path: Path) -> str:
+    """The format that a file's name asks for, if it can stand there."""
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise Problem(f"cannot tell a format from the name {str(path)!r}: a figure is written as .png or .pdf")
+    if path.parent.exists() and not path.parent.is_dir():
+        raise Problem(f"cannot write {path}: {path.parent} is a file, not a folder")
     return suffix
 
 
@@ -81,7 +83,7 @@ def legend(figure: Figure, columns: int = 2) -> None:
 
 def save(figure: Figure, path: Path) -> None:
     """Write it as its name says; half a picture never stands in the place of a whole one."""
-    content, suffix = io.BytesIO(), check_format(path)
+    content, suffix = io.BytesIO(), check_path(path)
     # Without the date, the same picture is the same file
     figure.savefig(content, format=suffix, dpi=DPI, metadata={"CreationDate": None} if suffix == "pdf" else None)
     write(path, content.getvalue())

@@ -93,7 +93,7 @@ def _group(axis: Axes, along: int, tiles: Tensor, gradients: Tensor, left: float
         across, beyond = left + number * (along == 1), top + number * (along == 0)
         draw_tile(axis, tile, across, beyond)
         x, y = (across, beyond + 1 + GAP) if along == 1 else (across + 1 + GAP, beyond)
-        axis.imshow(gradient, extent=(x, x + 1, y + 1, y), interpolation="nearest", **colours)
+        axis.imshow(gradient.numpy(), extent=(x, x + 1, y + 1, y), interpolation="nearest", **colours)
 
 
 def of_run(run: RunView, image: int) -> Figure:

@@ -54,7 +54,7 @@ def sensitivity(named: list[tuple[str, Mapping[Relation, Tensor]]], caption: str
             bare(axis)
             if relation in maps:
                 values = maps[relation]
-                axis.imshow(values, cmap="inferno", vmin=0, vmax=float(values.max()) or 1.0)
+                axis.imshow(values.numpy(), cmap="inferno", vmin=0, vmax=float(values.max()) or 1.0)
                 if not isinstance(relation, Order):
                     middle = values.shape[relation.axis] / 2 - 0.5
                     line = axis.axvline if relation.axis == 1 else axis.axhline

@@ -22,9 +22,9 @@ def sorting_steps(arrangement: Arrangement) -> Figure:
     figure = Figure(figsize=(1.75 * steps, 3.9), layout="constrained")
     axes = figure.subplots(2, steps, height_ratios=(1.35, 1), squeeze=False)
     for step, soft in enumerate(iterates):
-        image = axes[0, step].imshow(soft[ranks], cmap="viridis", vmin=0, vmax=1)
+        image = axes[0, step].imshow(soft[ranks].numpy(), cmap="viridis", vmin=0, vmax=1)
         axes[0, step].set(title="start" if step == 0 else f"step {step}", xticks=[], yticks=[])
-        axes[1, step].bar(range(size), soft.mT @ numbers, color=colormaps["viridis"](0.35), width=0.8)
+        axes[1, step].bar(range(size), (soft.mT @ numbers).numpy(), color=colormaps["viridis"](0.35), width=0.8)
         axes[1, step].set(ylim=(0, float(numbers.max()) * 1.05), xticks=[], xlabel="position")
         axes[1, step].spines[["top", "right"]].set_visible(False)
         if step:
