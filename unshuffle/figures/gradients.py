@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from unshuffle.experiments.mosaic import take
 from unshuffle.figures.drawing import bare, canvas, centred, draw_tile, fit, relation_name
 from unshuffle.figures.pairs import pair_gradients
 from unshuffle.figures.runs import RunView, Shuffled
@@ -54,12 +55,12 @@ def with_most_to_see(pairs: Float[Tensor, "batch pairs 2 c h w"]) -> Tensor:
 def order_pairs(run: RunView, shuffled: Shuffled) -> list[Pairs]:
     """One pair of each image for each order relation, with its gradients."""
     model, order = run.comparing, shuffled.true_order()
-    structure, images = model.arrange.structure, torch.arange(len(order))
+    structure, images = model.arrange.structure, torch.arange(len(order), device=order.device)
     found = []
     for number, relation in enumerate(structure.relations):
         if isinstance(relation, Order):
             inputs, pixels = (
-                neighbours(structure, relation, tiles[images[:, None], order])
+                neighbours(structure, relation, take(tiles, order))
                 for tiles in (shuffled.inputs, shuffled.pixels)
             )
             chosen = with_most_to_see(pixels)
