@@ -60,8 +60,7 @@ def order_pairs(run: RunView, shuffled: Shuffled) -> list[Pairs]:
     for number, relation in enumerate(structure.relations):
         if isinstance(relation, Order):
             inputs, pixels = (
-                neighbours(structure, relation, take(tiles, order))
-                for tiles in (shuffled.inputs, shuffled.pixels)
+                neighbours(structure, relation, take(tiles, order)) for tiles in (shuffled.inputs, shuffled.pixels)
             )
             chosen = with_most_to_see(pixels)
             of_first, of_second = pair_gradients(model, inputs[images, chosen])[number].sum(2).unbind(1)

@@ -43,8 +43,8 @@ def sensitivity(named: list[tuple[str, Mapping[Relation, Tensor]]], caption: str
     relations = sorted({relation for _, maps in named for relation in maps}, key=_column)
     figure = canvas(
         1.0 + 2.3 * len(relations),
-        1.0 + 2.3 * len(named),
-        "Where in a tile a change of a pixel changes the comparison most (bright), from zero (black)",
+        1.2 + 2.3 * len(named),
+        "Where in a tile the comparison looks:\nmean gradient, from zero (black) to its largest (bright)",
         caption,
     )
     axes = figure.subplots(len(named), len(relations), squeeze=False)
