@@ -97,7 +97,9 @@ class Assembler(nn.Module):
             self.arrange.step_size.requires_grad_(False)
 
     def forward(self, x: Float[Tensor, "batch n c h w"]) -> Arrangement:
+        return self.arrange(self.features(x))
+
+    def features(self, x: Float[Tensor, "batch n c h w"]) -> Float[Tensor, "batch n features"]:
+        """What the comparisons, and the linear start, see of each tile."""
         features = self.encoder(x)
-        if self.raw:
-            features = torch.cat([features, x.flatten(2).to(features.dtype)], -1)
-        return self.arrange(features)
+        return torch.cat([features, x.flatten(2).to(features.dtype)], -1) if self.raw else features

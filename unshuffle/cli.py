@@ -12,6 +12,7 @@ from unshuffle.commands import mosaic as _mosaic  # noqa: F401, registers its co
 from unshuffle.commands import sorting as _sorting  # noqa: F401
 from unshuffle.commands.common import reproduce_app, show_help, table_app, train_app
 from unshuffle.commands.evaluate import evaluate_run
+from unshuffle.commands.figure import draw_figure
 from unshuffle.commands.order import order_file
 from unshuffle.experiments.problem import Problem
 from unshuffle.version import __version__
@@ -29,6 +30,7 @@ app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(table_app, name="table")
 app.command("evaluate")(evaluate_run)
 app.command("order")(order_file)
+app.command("figure")(draw_figure)
 
 
 def _version(asked: bool) -> None:

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from unshuffle.experiments.sorting import INTERVALS, SortingTask, perfectly_sorted, settings
 from unshuffle.experiments.training import Run, RunDir, Running, accelerator_for
-from unshuffle.figures.sorting import example, save, sorting_steps
+from unshuffle.figures.drawing import save
+from unshuffle.figures.sorting import example, sorting_steps
 from unshuffle.layer import Arrange
 
 # A quarter of the paper's training set is plenty for ten numbers
