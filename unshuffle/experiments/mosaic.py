@@ -13,7 +13,7 @@ from unshuffle import checks
 from unshuffle.assembler import Assembler
 from unshuffle.assignment import Arrangement, apply, assign, gather
 from unshuffle.experiments.models import named
-from unshuffle.experiments.puzzles import Puzzles, PuzzleTask, Tiled, assembler
+from unshuffle.experiments.puzzles import WATCHED, Puzzles, PuzzleTask, Tiled, assembler
 from unshuffle.experiments.puzzles import shuffles as shuffles
 from unshuffle.experiments.puzzles import take as take
 from unshuffle.experiments.schedules import one_cycle
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 SIDES = (2, 3, 4, 5)
-WATCHED = 1000  # test images that an epoch's quick metrics look at
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from unshuffle.structures import Grid
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, UInt8
 
+WATCHED = 1000  # test images that an epoch's quick metrics look at
 CHUNK = 250  # test images at a time
 
 
@@ -110,6 +111,7 @@ class PuzzleTask:
         self.mean, self.std = train.mean.to(device), train.std.to(device)
         self.train = tiles.rescale(train.pixels[: config.limit], self.size).to(device)
         self.test = tiles.rescale(test.pixels[: config.limit], self.size).to(device)
+        self.classes = train.classes
         self.labels, self.test_labels = (images.labels[: config.limit].to(device) for images in (train, test))
         self.drawn = Drawn(config.seed, len(self.train), items)
         self.items = self.drawn.items
