@@ -56,7 +56,7 @@ class Classify(Tiled):
     """The paper's settings (its appendix E.3), but for the budget: so many images, the same for every model."""
 
     epochs: int = 3
-    images: int = 20_000  # that an epoch draws, from all that there are
+    images: int = 20_000  # that an epoch draws, from all that there are or that `limit` leaves
     schedule: str = "constant"  # of the learning rate
     test_steps: int | None = None  # of the descent, in evaluation; as many as in training if None
     classifiers: str = "runs"  # folder of the classifiers' runs
@@ -137,7 +137,7 @@ class ClassifyTask(PuzzleTask):
     config: Classify
 
     def __init__(self, config: Classify, device: torch.device, root: Path | None = None) -> None:
-        super().__init__(config, device, root, config.images)
+        super().__init__(config, device, root, min(config.images, config.limit or config.images))
         folder = Path(config.classifiers)
         self.classifier = pretrained(folder, config.dataset, self.size, self.channels, self.classes, device)
 
