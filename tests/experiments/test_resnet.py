@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import batch_norm, conv2d, linear, max_pool2d
 
-from unshuffle.experiments.resnet import ResNet18
+from unshuffle.experiments.resnet import ResNet18, frozen
 
 NORM = ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
 
@@ -79,3 +79,21 @@ def test_equals_the_architecture_written_out(small):
     model(torch.rand(4, 3, 32, 32, dtype=torch.float64))  # statistics other than the first
     x = torch.rand(2, 3, 33, 33, dtype=torch.float64)
     torch.testing.assert_close(model.eval()(x), functional(model.state_dict(), x, 1 if small else 2))
+
+
+def test_frozen_gives_the_same_logits_and_the_same_gradient_of_its_input():
+    model = ResNet18(5, channels=1, small_images=True).double()
+    with torch.no_grad():
+        for parameter in model.parameters():  # batch norms that are not the identity
+            parameter.add_(0.05 * torch.rand_like(parameter))
+    model(torch.rand(4, 1, 16, 16, dtype=torch.float64))
+    model.eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    still, x = frozen(model), torch.rand(2, 1, 16, 16, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(still(x), model(x))
+    gradients = [torch.autograd.grad(network(x).square().sum(), x)[0] for network in (still, model)]
+    torch.testing.assert_close(*gradients)
+    assert not any(parameter.requires_grad for parameter in still.parameters())
+    assert not any(isinstance(module, torch.nn.BatchNorm2d) for module in still.modules())
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name])

@@ -10,7 +10,7 @@ from unshuffle.experiments import checkpoints
 from unshuffle.experiments.classifier import network, settings
 from unshuffle.experiments.files import read_json
 from unshuffle.experiments.problem import Problem
-from unshuffle.experiments.resnet import ResNet18
+from unshuffle.experiments.resnet import ResNet18, frozen
 from unshuffle.experiments.training import RunDir
 
 
@@ -20,7 +20,7 @@ def run_of(folder: Path, dataset: str, size: int) -> RunDir:
 
 
 def pretrained(folder: Path, dataset: str, size: int, channels: int, classes: int, device: torch.device) -> ResNet18:
-    """The network of `run_of(folder, dataset, size)`: it takes no gradients, and its statistics stay as they are.
+    """The network of `run_of(folder, dataset, size)`: `resnet.frozen`, so that it takes no gradients.
 
     >>> pretrained(Path("nowhere"), "mnist", 30, 1, 10, torch.device("cpu"))
     Traceback (most recent call last):
@@ -47,4 +47,4 @@ unshuffle train classifier --dataset mnist --size 30 --run-dir nowhere/classifie
         )
     made = network(classes, channels, size)
     checkpoints.load_weights(files.model, made, weights)
-    return made.to(device).eval().requires_grad_(False)
+    return frozen(made).to(device)

@@ -10,9 +10,12 @@ where the shortcut is x itself, or a strided 1×1 convolution with batch norm wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -80,3 +83,20 @@ class ResNet18(nn.Module):
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(self.avgpool(x).flatten(1))
+
+
+def frozen(network: ResNet18) -> ResNet18:
+    """A copy for evaluation alone, which gives the same logits: nothing of it takes gradients or changes.
+
+    With its statistics fixed, a batch norm is a factor and a constant for each channel, which go into the convolution
+    before it; that saves an eighth of the forward pass and the gradient of the input.
+    """
+    made: Any = copy.deepcopy(network).eval()
+    for module in made.modules():
+        if isinstance(module, (ResNet18, Block)):
+            module.conv1, module.bn1 = fuse_conv_bn_eval(module.conv1, module.bn1), nn.Identity()
+        if isinstance(module, Block):
+            module.conv2, module.bn2 = fuse_conv_bn_eval(module.conv2, module.bn2), nn.Identity()
+            if module.downsample is not None:
+                module.downsample = nn.Sequential(fuse_conv_bn_eval(*module.downsample))
+    return made.requires_grad_(False).to(memory_format=torch.channels_last)
