@@ -92,11 +92,11 @@ def frozen(network: ResNet18) -> ResNet18:
     before it; that saves an eighth of the forward pass and the gradient of the input.
     """
     made: Any = copy.deepcopy(network).eval()
-    for module in made.modules():
-        if isinstance(module, (ResNet18, Block)):
-            module.conv1, module.bn1 = fuse_conv_bn_eval(module.conv1, module.bn1), nn.Identity()
-        if isinstance(module, Block):
-            module.conv2, module.bn2 = fuse_conv_bn_eval(module.conv2, module.bn2), nn.Identity()
-            if module.downsample is not None:
-                module.downsample = nn.Sequential(fuse_conv_bn_eval(*module.downsample))
+    blocks: list[Any] = [module for module in made.modules() if isinstance(module, Block)]
+    for holder in (made, *blocks):
+        holder.conv1, holder.bn1 = fuse_conv_bn_eval(holder.conv1, holder.bn1), nn.Identity()
+    for block in blocks:
+        block.conv2, block.bn2 = fuse_conv_bn_eval(block.conv2, block.bn2), nn.Identity()
+        if block.downsample is not None:
+            block.downsample = nn.Sequential(fuse_conv_bn_eval(*block.downsample))
     return made.requires_grad_(False).to(memory_format=torch.channels_last)
