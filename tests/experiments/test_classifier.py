@@ -5,7 +5,7 @@ from unshuffle.experiments import classifier, training
 from unshuffle.experiments.classifier import Classifier, ClassifierTask, moved, settings
 from unshuffle.experiments.evaluation import evaluate
 from unshuffle.experiments.problem import Problem
-from unshuffle.experiments.training import Run, RunDir, Running, accelerator_for
+from unshuffle.experiments.training import RunDir, Running, accelerator_for
 
 CPU = torch.device("cpu")
 TINY = {"dataset": "mnist", "size": 12, "limit": 16, "batch_size": 8, "epochs": 2}
@@ -69,34 +69,19 @@ def test_labels_belong_to_their_images(hub):
     assert torch.equal(batch.labels, task.labels[nearest])
 
 
-class Killed(Exception):  # noqa: N818
-    pass
-
-
 def small_network(classes, channels, size):
     layers = torch.nn.Conv2d(channels, 6, 3), torch.nn.BatchNorm2d(6), torch.nn.ReLU(), torch.nn.Conv2d(6, classes, 3)
     pooled = torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
     return pooled.to(memory_format=torch.channels_last)
 
 
-def test_resumed_equals_undisturbed(hub, tmp_path, monkeypatch):
+def test_resumed_equals_undisturbed(hub, tmp_path, monkeypatch, kill_at):
     """With the channels last in memory, where a checkpoint holds them first."""
     monkeypatch.setattr(classifier, "network", small_network)
     record = train(hub, tmp_path / "whole")
     assert set(record.metrics) == {"accuracy", "images"}
     assert record.images_seen == 32
-    make_step = Run.make_step
-
-    def killed(self):
-        if self.step == 3:
-            self.save()
-            raise Killed
-        return make_step(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Run, "make_step", killed)
-        with pytest.raises(Killed):
-            train(hub, tmp_path / "killed")
+    kill_at(3, lambda: train(hub, tmp_path / "killed"), saving=True)
     train(hub, tmp_path / "killed", resume=True)
     one, other = (RunDir(tmp_path / name).model.read_bytes() for name in ("whole", "killed"))
     assert one == other

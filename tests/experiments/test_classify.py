@@ -127,26 +127,12 @@ def test_bounds_need_no_training(hub, folder, tmp_path):
     assert train(hub, folder, tmp_path / "max", model="max", limit=None, resume=True) == best
 
 
-class Killed(Exception):  # noqa: N818
-    pass
-
-
-def test_resumed_equals_undisturbed(hub, folder, tmp_path, monkeypatch):
+def test_resumed_equals_undisturbed(hub, folder, tmp_path, kill_at):
     record = train(hub, folder, tmp_path / "whole", model="neighbours")
     assert record.images_seen == 24
     assert set(record.metrics) == {"accuracy", "mse", "images"}
     assert RunDir(tmp_path / "whole").model.stat().st_size < 200_000  # without the classifier
-    make_step = Run.make_step
-
-    def killed(self):
-        if self.step == 4:
-            raise Killed
-        return make_step(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Run, "make_step", killed)
-        with pytest.raises(Killed):
-            train(hub, folder, tmp_path / "killed", model="neighbours")
+    kill_at(4, lambda: train(hub, folder, tmp_path / "killed", model="neighbours"))
     again = train(hub, folder, tmp_path / "killed", model="neighbours", resume=True)
     one, other = (RunDir(tmp_path / name).model.read_bytes() for name in ("whole", "killed"))
     assert one == other
