@@ -6,14 +6,14 @@ import multiprocessing
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torch import Tensor
 
 
 def interleaved(
-    candidates: dict[str, Callable[[], object]], *, seconds: float = 6.0, least: int = 5
+    candidates: Mapping[str, Callable[[], object]], *, seconds: float = 6.0, least: int = 5
 ) -> dict[str, float]:
     """Median seconds of each candidate, called in turns until the time is up and each has run `least` times."""
     for call in candidates.values():

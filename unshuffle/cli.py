@@ -8,7 +8,8 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from unshuffle.commands import mosaic as _mosaic  # noqa: F401, registers its commands
+from unshuffle.commands import classify as _classify  # noqa: F401, registers its commands
+from unshuffle.commands import mosaic as _mosaic  # noqa: F401
 from unshuffle.commands import sorting as _sorting  # noqa: F401
 from unshuffle.commands.common import reproduce_app, show_help, table_app, train_app
 from unshuffle.commands.evaluate import evaluate_run

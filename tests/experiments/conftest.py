@@ -6,6 +6,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import pytest
 
 from benchmarks.images import write_hub
+from unshuffle.experiments.training import Run
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,3 +36,29 @@ def _fresh_accelerate():
     from accelerate.state import AcceleratorState
 
     AcceleratorState._reset_state(reset_partial_state=True)
+
+
+class Killed(Exception):  # noqa: N818
+    pass
+
+
+@pytest.fixture
+def kill_at(monkeypatch):
+    """Call a function that trains, and stop it before a step, as a kill would; right after a checkpoint, or not."""
+
+    def stopped(step, function, *, saving=False):
+        make_step = Run.make_step
+
+        def make_step_or_stop(self):
+            if self.step == step:
+                if saving:
+                    self.save()
+                raise Killed
+            return make_step(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Run, "make_step", make_step_or_stop)
+            with pytest.raises(Killed):
+                function()
+
+    return stopped

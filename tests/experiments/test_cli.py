@@ -38,6 +38,9 @@ def _few_sizes(monkeypatch):
         ("train mosaic -h", ["--dataset", "--side", "--limit", "--run-dir", "--resume", "--compile", "--precision"]),
         ("reproduce mosaic --help", ["--datasets", "--sides", "--models", "--epochs"]),
         ("table mosaic --help", ["--markdown"]),
+        ("train classifier --help", ["--dataset", "--size", "--epochs", "--limit", "--precision", "--resume"]),
+        ("train classify --help", ["--side", "--images", "--schedule", "--clip", "--test-steps", "--classifiers"]),
+        ("reproduce classify --help", ["--datasets", "--sides", "--models", "--images", "--limit", "--precision"]),
         ("--version", [__version__]),
     ],
 )
@@ -93,6 +96,12 @@ BAD = {
     "train mosaic --data-root nowhere": "there is no folder nowhere",
     "train mosaic --data-root .": "pass --data-root DIR, or set UNSHUFFLE_DATA",
     "train mosaic --side 1": "side must be at least 2, got 1",
+    "train classify --model best": "unknown model 'best'; there are max, min, lin-assign",
+    "train classify --schedule x": "unknown schedule 'x'; there are constant, one-cycle",
+    "train classify --images 0": "images must be at least 1, got 0",
+    "train classifier --size 4": "size must be at least 8, got 4",
+    "reproduce classify --models best": "unknown model 'best'",
+    "table classify": "holds no record of classify; `unshuffle reproduce classify` makes them",
     "evaluate nowhere": "is not the config of a run: No such file",
     "table mosaic": "holds no record of mosaic; `unshuffle reproduce mosaic` makes them",
     "reproduce sorting --sizes 5,x": "--sizes takes whole numbers separated by commas",
@@ -108,6 +117,15 @@ def test_bad_input_is_one_clear_line(command, tmp_path, line):
     assert err.count("\n") == 1
     assert BAD[line] in err
     assert not list(tmp_path.iterdir())  # nothing was begun
+
+
+def test_classify_says_which_command_to_run_first(command, tmp_path, hub):
+    code, _, err = command(f"train classify --side 3 --data-root {hub} --device cpu")
+    assert code == 2
+    first = "unshuffle train classifier --dataset mnist --size 30"
+    assert err.startswith("unshuffle: runs holds no classifier of mnist at 30×30 pixels; run this first: " + first)
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_directory_of_another_task(command, tmp_path):

@@ -8,6 +8,7 @@ from unshuffle import tiles
 from unshuffle.assembler import TileEncoder
 from unshuffle.assignment import gather, permutation
 from unshuffle.experiments import data, mosaic
+from unshuffle.experiments import puzzles as puzzles_of_images
 from unshuffle.experiments.mosaic import Mosaic, MosaicTask, Puzzles, settings
 from unshuffle.experiments.problem import Problem
 
@@ -187,7 +188,7 @@ def test_learning_rate():
 
 
 def test_evaluation_counts_the_whole_test_set(hub, monkeypatch):
-    monkeypatch.setattr(mosaic, "CHUNK", 5)  # which does not divide the 16 test images
+    monkeypatch.setattr(puzzles_of_images, "CHUNK", 5)  # which does not divide the 16 test images
     t = task(hub, dataset="cifar10", side=2, model="neighbours", channels=2, test_steps=2, starts=2)
     torch.manual_seed(0)
     metrics = t.evaluate(t.build().eval())

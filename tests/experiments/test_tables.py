@@ -30,6 +30,28 @@ def test_ours_beside_the_papers(tmp_path):
     assert budget.rows[0][2] == "8, 5 min"
 
 
+def classify_record(model, dataset, side, accuracy, mse):
+    config = {"model": model, "dataset": dataset, "side": side, "epochs": 3}
+    return Record("classify", config, {"accuracy": accuracy, "mse": mse, "images": 10_000}, 60_000, 300.0, {})
+
+
+def test_classify(tmp_path):
+    classify_record("neighbours", "mnist", 4, 0.97, 0.1).write(tmp_path / "classify-a.json")
+    classify_record("min", "mnist", 5, 0.15, 1.7).write(tmp_path / "classify-b.json")
+    classify_record("po-u", "cifar10", 2, 0.7, 0.35).write(tmp_path / "classify-c.json")
+    Record("classifier", {"dataset": "mnist", "size": 28}, {}, 1, 1.0, {}).write(tmp_path / "classifier-mnist-28.json")
+    accuracy, error, budget = tables.of("classify", tmp_path)
+    sides = [f"{side}×{side}" for side in (2, 3, 4, 5)]
+    assert accuracy.header == ["model", *(f"mnist {side}" for side in sides), *(f"cifar10 {side}" for side in sides)]
+    assert accuracy.rows == [
+        ["min", "–", "–", "–", "15.0 (14.6)", "–", "–", "–", "–"],
+        ["PO-U", "–", "–", "–", "–", "70.0 (70.8)", "–", "–", "–"],
+        ["neighbours (ours)", "–", "–", "97.0", "–", "–", "–", "–", "–"],
+    ]
+    assert error.rows[0][4] == "1.70 (1.72)"
+    assert budget.rows[2][3] == "60,000, 5 min"
+
+
 def test_sorting(tmp_path):
     shares = {f"{low}-{high}": 1.0 for low, high in INTERVALS}
     metrics = {"sets": 1000, "sorted": shares | {"1000-1001": 0.998}, "other_sizes": {"5": 1.0}}
@@ -65,6 +87,6 @@ def test_a_file_that_is_no_record(tmp_path):
 
 
 def test_the_papers_numbers_are_whole():
-    for rows in (paper.MOSAIC_ERROR, paper.MOSAIC_ACCURACY):
+    for rows in (paper.MOSAIC_ERROR, paper.MOSAIC_ACCURACY, paper.CLASSIFY_ERROR, paper.CLASSIFY_ACCURACY):
         assert {len(sides) for datasets in rows.values() for sides in datasets.values()} == {4}
         assert {tuple(datasets) for datasets in rows.values()} == {("mnist", "cifar10", "tiny-imagenet")}

@@ -54,6 +54,10 @@ def load(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer) -> Prog
             states.setdefault(int(number), {})[entry] = value
     load_weights(path, model, weights)
     optimiser.load_state_dict({"state": states, "param_groups": optimiser.state_dict()["param_groups"]})
+    for parameter, state in optimiser.state.items():
+        for name, value in state.items():
+            if value.shape == parameter.shape:  # fused steps walk through memory, which must be laid out alike
+                state[name] = torch.empty_like(parameter).copy_(value)
     return progress
 
 

@@ -57,6 +57,10 @@ class Images:
     mean: Float[Tensor, " c"]
     std: Float[Tensor, " c"]
 
+    @property
+    def classes(self) -> int:
+        return int(self.labels.max()) + 1
+
 
 def load(dataset: str, *, root: Path | None = None) -> tuple[Images, Images]:
     """The training and test split of a dataset by name, or of a folder of images by path."""
@@ -69,6 +73,11 @@ def load(dataset: str, *, root: Path | None = None) -> tuple[Images, Images]:
         raise Problem(f"unknown dataset {dataset!r}: pass one of {', '.join(SOURCES)}, or a folder of images")
     mean, std = moments(train[0])
     return Images(*train, mean, std), Images(*test, mean, std)
+
+
+def size_of(dataset: str) -> int:
+    """Pixels along a side of its images, as `load` gives them."""
+    return SOURCES[dataset].size if dataset in SOURCES else FOLDER_SIZE
 
 
 def data_root(given: Path | None) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,56 +9,38 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from unshuffle import checks, tiles
+from unshuffle import checks
 from unshuffle.assembler import Assembler
 from unshuffle.assignment import Arrangement, apply, assign, gather
-from unshuffle.experiments import data
 from unshuffle.experiments.models import named
-from unshuffle.experiments.problem import Problem
+from unshuffle.experiments.puzzles import WATCHED, Puzzles, PuzzleTask, Tiled, assembler
+from unshuffle.experiments.puzzles import shuffles as shuffles
+from unshuffle.experiments.puzzles import take as take
+from unshuffle.experiments.schedules import one_cycle
 from unshuffle.experiments.seeds import generator
 from unshuffle.restarts import restart
 from unshuffle.search import order_cost
-from unshuffle.structures import Grid, Neighbour
+from unshuffle.structures import Neighbour
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int, UInt8
+    from jaxtyping import Float, Int
 
 SIDES = (2, 3, 4, 5)
-WATCHED = 1000  # test images that an epoch's quick metrics look at
-CHUNK = 250  # test images at a time
 
 
 @dataclass(frozen=True)
-class Mosaic:
-    """The paper's settings (its appendix E.2)."""
+class Mosaic(Tiled):
+    """The paper's settings, and how our own model is taught and tested."""
 
-    dataset: str = "mnist"
-    side: int = 3
-    model: str = "po-la"
-    steps: int = 4
-    hidden: int = 64
-    channels: int = 64
-    lr: float = 1e-3
-    batch_size: int = 32
-    epochs: int = 20
-    clip: float | None = None
-    seed: int = 0
-    limit: int | None = None  # images of each split, at the most
-    # Of our own model only; the paper's models have nothing to search with
-    pair_hidden: tuple[int, ...] = (128, 64)  # of the neighbours' network
     beside: float = 1.0  # weight of telling each tile's neighbours apart, beside the positions
     test_steps: int = 32
     starts: int = 8
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         named(self.model)
-        checks.integer("side", self.side, least=2)
-        for name in ("hidden", "channels", "batch_size", "epochs", "test_steps", "starts"):
+        for name in ("test_steps", "starts"):
             checks.integer(name, getattr(self, name), least=1)
-        checks.integer("steps", self.steps, least=0)
-        checks.positive("lr", self.lr)
-        if self.limit is not None:
-            checks.integer("limit", self.limit, least=1)
 
     @property
     def cell(self) -> str:
@@ -79,65 +60,18 @@ def settings(**chosen: Any) -> Mosaic:
     return Mosaic(**{**ours, **large, **chosen})
 
 
-@dataclass(frozen=True)
-class Puzzles:
-    """A batch of shuffled images. Element i of a set belongs at position `positions[i]`."""
-
-    tiles: Float[Tensor, "batch n c h w"]
-    positions: Int[Tensor, "batch n"]
-
-    def order(self) -> Int[Tensor, "batch n"]:
-        """The true order: which element stands at each position."""
-        return self.positions.argsort(-1)
-
-
-def assembler(config: Mosaic, channels_in: int, size: int) -> Assembler:
-    """The model of a row of the table, for tiles of that size."""
-    model = named(config.model)
-    return Assembler(
-        Grid(config.side, config.side, neighbours=model.neighbours),
-        channels_in,
-        size,
-        channels=config.channels,
-        hidden=config.hidden,
-        pair_hidden=config.pair_hidden,
-        linear=model.linear,
-        steps=config.steps if model.descends else 0,
-    )
-
-
-class MosaicTask:
+class MosaicTask(PuzzleTask):
     """See `training.Task`."""
 
     name = "mosaic"
 
+    config: Mosaic
+
     def __init__(self, config: Mosaic, device: torch.device, root: Path | None = None) -> None:
-        self.config, self.device = config, device
-        train, test = data.load(config.dataset, root=root)
-        self.channels, size = train.pixels.shape[1], tiles.divisible(train.pixels.shape[-1], config.side)
-        self.tile = size // config.side
-        if self.tile < 2:
-            raise Problem(f"side {config.side} leaves tiles of {self.tile} pixel; a tile needs 2 for its pooling")
-        self.mean, self.std = train.mean.to(device), train.std.to(device)
-        self.train = tiles.rescale(train.pixels[: config.limit], size).to(device)
-        self.test = tiles.rescale(test.pixels[: config.limit], size).to(device)
-        self.items = len(self.train)
-        self.shuffled: tuple[int, Tensor] = (-1, torch.empty(0))
+        super().__init__(config, device, root)
 
     def build(self) -> Assembler:
         return assembler(self.config, self.channels, self.tile)
-
-    def batch(self, epoch: int, first: int, size: int, part: slice) -> Puzzles:
-        if self.shuffled[0] != epoch:
-            self.shuffled = epoch, torch.randperm(self.items, generator=generator(self.config.seed, epoch))
-        chosen = self.shuffled[1][first : first + size][part]
-        positions = shuffles(size, self.config.side**2, generator(self.config.seed, epoch, first))[part]
-        return self.puzzles(self.train[chosen.to(self.device)], positions.to(self.device))
-
-    def puzzles(self, pixels: UInt8[Tensor, "batch c h w"], positions: Int[Tensor, "batch n"]) -> Puzzles:
-        """Cut, shuffled and normalised: whole batches on the device."""
-        shuffled = take(tiles.cut(pixels, self.config.side, self.config.side), positions)
-        return Puzzles(data.normalised(shuffled, self.mean, self.std), positions)
 
     def loss(self, model: nn.Module, batch: Puzzles) -> Tensor:
         arrangement = model(batch.tiles)
@@ -146,11 +80,10 @@ class MosaicTask:
         return in_place(arrangement.soft, batch) + self.config.beside * beside(arrangement, batch)
 
     def learning_rate(self, progress: float) -> float:
-        """The paper's is constant; ours rises for a fifth of the time, and falls to nothing."""
+        """The paper's is constant."""
         if not named(self.config.model).neighbours:
             return self.config.lr
-        rising, falling = progress / 0.2, 0.5 + 0.5 * math.cos(math.pi * (progress - 0.2) / 0.8)
-        return self.config.lr * (max(rising, 0.02) if progress < 0.2 else max(falling, 0.005))
+        return self.config.lr * one_cycle(progress)
 
     def watch(self, model: Assembler) -> dict[str, Any]:
         return self.measure(model, self.test[:WATCHED], self.config.steps, search=False)
@@ -164,8 +97,7 @@ class MosaicTask:
         """Means over images of what `scores` says of the Hungarian order, and of the searched one as `search_…`."""
         arrange, sums = model.arrange, dict[str, float]()
         random = generator("test", self.config.side)
-        for chunk in pixels.split(CHUNK):
-            puzzles = self.puzzles(chunk, shuffles(len(chunk), self.config.side**2, random).to(self.device))
+        for puzzles in self.tested(pixels, random):
             descent = model(puzzles.tiles).descent
             if arrange.steps:
                 descent = replace(descent, steps=steps)
@@ -181,15 +113,6 @@ class MosaicTask:
                 missed = (true < best - 1e-5 * best.abs()).sum().item()
                 sums["true_costs_less"] = sums.get("true_costs_less", 0.0) + missed
         return {name: total / len(pixels) for name, total in sums.items()} | {"images": len(pixels)}
-
-
-def shuffles(count: int, size: int, random: torch.Generator) -> Int[Tensor, "count n"]:
-    return torch.rand(count, size, generator=random).argsort(-1)
-
-
-def take(x: Tensor, index: Int[Tensor, "batch n"]) -> Tensor:
-    """x[b, index[b, i]] for tiles of any shape."""
-    return x[torch.arange(len(x), device=x.device)[:, None], index]
 
 
 def squared_error(soft: Float[Tensor, "batch n n"], batch: Puzzles) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from unshuffle.experiments import mosaic, sorting
+from unshuffle.experiments import classifier, classify, mosaic, sorting
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.training import Task
 
@@ -18,11 +18,14 @@ from unshuffle.experiments.training import Task
 class Experiment:
     settings: Callable[..., Any]
     task: Callable[[Any, torch.device, Path | None], Task]
+    needs: Callable[[Any], list[tuple[str, Any]]] = lambda config: []  # what must be trained before: name, settings
 
 
 EXPERIMENTS = {
     "sorting": Experiment(sorting.settings, sorting.SortingTask),
     "mosaic": Experiment(mosaic.settings, mosaic.MosaicTask),
+    "classifier": Experiment(classifier.settings, classifier.ClassifierTask),
+    "classify": Experiment(classify.settings, classify.ClassifyTask, classify.needs),
 }
 
 

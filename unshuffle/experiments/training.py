@@ -200,14 +200,15 @@ class Run:
                 "choose a --batch-size that they divide"
             )
         self.per_epoch = task.items // self.size
-        self.total = self.per_epoch * task.config.epochs
 
         torch.manual_seed(task.config.seed)
         self.model = task.build().to(accelerator.device)
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        # A model without parameters is only evaluated
+        self.total = self.per_epoch * task.config.epochs if trained else 0
         # The fused form is one kernel instead of a dozen a parameter
         fused = accelerator.device.type in ("cpu", "cuda")
-        self.optimiser = torch.optim.Adam(trained, lr=task.config.lr, fused=fused)
+        self.optimiser = torch.optim.Adam([{"params": trained}], lr=task.config.lr, fused=fused)
         before = checkpoints.Progress()
         if files.checkpoint.exists():
             before = checkpoints.load(files.checkpoint, self.model, self.optimiser)

@@ -8,11 +8,16 @@ from pathlib import Path
 from unshuffle.experiments import records
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.records import Record
+from unshuffle.experiments.tables.classify import classify
 from unshuffle.experiments.tables.mosaic import mosaic
 from unshuffle.experiments.tables.sorting import sorting
 from unshuffle.experiments.tables.table import Table
 
-TABLES: dict[str, Callable[[list[Record]], list[Table]]] = {"sorting": sorting, "mosaic": mosaic}
+TABLES: dict[str, Callable[[list[Record]], list[Table]]] = {
+    "sorting": sorting,
+    "mosaic": mosaic,
+    "classify": classify,
+}
 
 
 def of(name: str, results: Path) -> list[Table]:
