@@ -42,5 +42,5 @@ def mosaic(found: list[Record]) -> list[Table]:
         searched("Tiles in their places, %", "tiles", {}, percent, 100),
         plain("Images whose true arrangement costs less than the one that the search found, %",
               lambda r: percent(r.metrics.get("true_costs_less"))),
-        plain("Budget: epochs, and wall time of one thread on a shared machine", lambda r: f"{r.config['epochs']}, {duration(r.seconds)}"),
+        plain("Budget: epochs, wall time", lambda r: f"{r.config['epochs']}, {duration(r.seconds)}"),
     ]  # fmt: skip
