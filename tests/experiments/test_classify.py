@@ -1,3 +1,4 @@
+import io
 import json
 
 import pytest
@@ -11,6 +12,7 @@ from unshuffle.experiments import classifier, classify, data, evaluation, pretra
 from unshuffle.experiments.classify import ClassifyTask, settings
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.records import Record
+from unshuffle.experiments.reproduce import reproduce
 from unshuffle.experiments.training import Run, RunDir, Running, accelerator_for
 
 CPU = torch.device("cpu")
@@ -186,9 +188,17 @@ def test_a_classifier_that_does_not_do(hub, tmp_path):
     says("is not finished; run this first", "--resume")
 
 
-def test_reproduce_trains_what_is_missing(hub, tmp_path, monkeypatch):
-    from unshuffle.experiments.reproduce import reproduce
+def test_reproduce_says_with_what_else_a_classifier_was_trained(hub, tmp_path):
+    write_classifier(tmp_path / "runs", classifier.settings(dataset="mnist", size=28, epochs=9))
+    console = Console(file=io.StringIO(), width=300)
+    config = settings(model="max", limit=4, classifiers=str(tmp_path / "runs"), **LIGHT)
+    reproduce("classify", [config], tmp_path / "results", Running(tmp_path / "runs", device="cpu"), hub, console)
+    assert "classifier-mnist-28: trained in" in console.file.getvalue()
+    assert "with another choice of epochs, limit; remove it to train again" in console.file.getvalue()
+    assert records.read(tmp_path / "results" / "classifier-mnist-28.json").config["epochs"] == 9
 
+
+def test_reproduce_trains_what_is_missing(hub, tmp_path, monkeypatch):
     begun = []
 
     def instead(task, running, accelerator, console):

@@ -34,7 +34,11 @@ def provide(name: str, config: Any, results: Path, running: Running, root: Path 
     target, finished = results / f"{config.cell}.json", RunDir(running.run_dir / config.cell).record
     if not finished.exists():
         begin(name, config, target, running, root, console, f"needed first: {config.cell}")
-    elif not target.exists():
+        return
+    console.print(
+        f"{config.cell}: trained in {finished.parent}{other(finished, config)}", soft_wrap=True, highlight=False
+    )
+    if not target.exists():
         records.read(finished).write(target)
 
 
