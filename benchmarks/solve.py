@@ -1,7 +1,7 @@
 """How many scrambled pictures `us.solve` puts back to the pixel: `python -m benchmarks.solve --data-root DIR`.
 
 Pictures of CIFAR-10's test split, which no shipped model has seen, go the whole way: scrambled, cut, searched, put
-together. At their own size, and enlarged, as an upload would be. Where a picture has equal pieces, any of them is right.
+together, at their own size and enlarged. Where a picture has equal pieces, any of them is right.
 """
 
 from __future__ import annotations
