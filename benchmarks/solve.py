@@ -16,7 +16,8 @@ from PIL import Image
 import unshuffle as us
 from unshuffle import shipped
 from unshuffle.experiments import data
-from unshuffle.solver import scramble, trimmed
+from unshuffle.pictures import trimmed
+from unshuffle.solver import scramble
 
 ASKED = {"3×3": "≥ 92 %", "4×4": "≥ 80 %"}
 

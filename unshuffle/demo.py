@@ -8,7 +8,6 @@ from typing import cast
 
 import torch
 from matplotlib.cbook import get_sample_data
-from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
@@ -32,9 +31,7 @@ def main() -> None:
     solve_photograph(console)
     pictures = ", ".join(str(path) for path in (PICTURE, SCRAMBLED, SOLVED))
     console.print(f"\nThe pictures: {pictures}", soft_wrap=True)
-    console.print(
-        "With pictures of your own, in the browser: make serve (or `unshuffle serve`)"
-    )
+    console.print("With pictures of your own, in the browser: make serve (or `unshuffle serve`)")
 
 
 def sort_numbers(console: Console) -> None:
@@ -60,8 +57,7 @@ def sort_numbers(console: Console) -> None:
 
 def solve_photograph(console: Console) -> None:
     """Of Grace Hopper, which comes with matplotlib; the model has never seen it."""
-    with get_sample_data("grace_hopper.jpg") as file:
-        scrambled, order = scramble(Image.open(file), SIDE, SIDE)
+    scrambled, order = scramble(str(get_sample_data("grace_hopper.jpg", asfileobj=False)), SIDE, SIDE)
     solution = solve(scrambled, SIDE, SIDE)
     placed = int((solution.order == order).sum())
     save_picture(scrambled, SCRAMBLED, [])

@@ -94,6 +94,6 @@ class Jigsaw(
             return super()._from_pretrained(strict=strict, **kwargs)
 
     @classmethod
-    def _load_as_pickle(cls, *_: Any) -> Jigsaw:
+    def _load_as_pickle(cls, model: Any, model_file: str, map_location: str, strict: bool) -> Any:
         """What the mixin turns to when it finds no safetensors on the hub."""
         raise ValueError("this repository has no model.safetensors, and weights in other formats are not read")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 STEPS = 32  # of each descent: more than in training, which finds cheaper orders
 AT_ONCE = 16  # descents in a batch
-SPREAD = 0.25  # cost by which an order is e times less likely; see `certainty`
+SPREAD = 0.3  # cost by which an order is e times less likely; see `certainty`
 
 
 @dataclass(frozen=True, eq=False)

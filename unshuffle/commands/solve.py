@@ -137,8 +137,8 @@ def _solve_all(console: Console, targets: dict[Path, Path], one: Callable[[Path,
     if exact and exact[0] is not None:
         _line(console, "exact", f"{sum(map(bool, exact))} of {len(exact)} came back to the pixel")
     if problems:
-        first, error = next(iter(problems.items()))
-        raise Problem(f"{len(problems)} of {len(targets)} pictures could not be solved; {first}: {error}")
+        first, reason = next(iter(problems.items()))
+        raise Problem(f"{len(problems)} of {len(targets)} pictures could not be solved; {first}: {reason}")
 
 
 def _report(console: Console, path: Path, solved: Solved) -> None:
