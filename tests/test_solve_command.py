@@ -5,23 +5,6 @@ import torch
 from matplotlib.cbook import get_sample_data
 from PIL import Image
 
-from unshuffle import cli
-
-
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(line):
-        monkeypatch.setattr("sys.argv", ["unshuffle", *line.split()])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err
-
-    return call
-
 
 @pytest.fixture
 def photo(tmp_path):
