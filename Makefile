@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-demo: $(VENV)/experiments  ## learn to sort ten numbers, and draw it (under a minute)
+demo: $(VENV)/experiments  ## learn to sort ten numbers, and solve a picture (under a minute)
 	$(BIN)/python -m unshuffle.demo
 
 test: lint  ## linters, types and tests, as CI runs them

@@ -103,3 +103,9 @@ class Assembler(nn.Module):
         """What the comparisons, and the linear start, see of each tile."""
         features = self.encoder(x)
         return torch.cat([features, x.flatten(2).to(features.dtype)], -1) if self.raw else features
+
+    def neighbour_costs(self, x: Float[Tensor, "batch m c h w"]) -> Float[Tensor, "batch r m m"]:
+        """Of the neighbour relations alone: they compare tiles, however many, and know of no positions."""
+        if not isinstance(self.arrange.cost, OrderAndNeighbourCost):
+            raise TypeError(f"{self.arrange.structure!r} has no neighbour relations")
+        return self.arrange.cost.neighbour(self.features(x))

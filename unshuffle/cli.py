@@ -15,6 +15,8 @@ from unshuffle.commands.common import reproduce_app, show_help, table_app, train
 from unshuffle.commands.evaluate import evaluate_run
 from unshuffle.commands.figure import draw_figure
 from unshuffle.commands.order import order_file
+from unshuffle.commands.pack import pack_run
+from unshuffle.commands.solve import solve_pictures
 from unshuffle.experiments.problem import Problem
 from unshuffle.version import __version__
 
@@ -32,6 +34,8 @@ app.add_typer(table_app, name="table")
 app.command("evaluate")(evaluate_run)
 app.command("order")(order_file)
 app.command("figure")(draw_figure)
+app.command("pack")(pack_run)
+app.command("solve")(solve_pictures)
 
 
 def _version(asked: bool) -> None:

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 
 import unshuffle as us
 from unshuffle import tiles
-from unshuffle.experiments import classifier, classify, data, evaluation, pretrained, puzzles, records, training
+from unshuffle.experiments import classifier, classify, evaluation, pretrained, puzzles, records, training
 from unshuffle.experiments.classify import ClassifyTask, settings
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.records import Record
@@ -118,7 +118,7 @@ def test_bounds_need_no_training(hub, folder, tmp_path):
     best = train(hub, folder, tmp_path / "max", model="max", limit=None)
     worst = train(hub, folder, tmp_path / "min", model="min", limit=None)
     t = task(hub, folder, limit=None)
-    images = data.normalised(t.test, t.mean, t.std)
+    images = tiles.normalised(t.test, t.mean, t.std)
     expected = (t.classifier(images).argmax(-1) == t.test_labels).double().mean().item()
     assert best.metrics == {"accuracy": pytest.approx(expected), "mse": 0.0, "images": 24}
     assert best.images_seen == worst.images_seen == 0

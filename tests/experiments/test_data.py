@@ -3,6 +3,7 @@ import torch
 from PIL import Image
 
 from benchmarks.images import smooth
+from unshuffle import tiles
 from unshuffle.experiments import data
 from unshuffle.experiments.problem import Problem
 
@@ -34,7 +35,7 @@ def test_a_damaged_cache_is_made_again(hub, tmp_path, monkeypatch):
 
 def test_normalised_has_mean_0_and_deviation_1(hub):
     train, test = data.load("cifar10", root=hub)
-    x = data.normalised(train.pixels, train.mean, train.std)
+    x = tiles.normalised(train.pixels, train.mean, train.std)
     torch.testing.assert_close(x.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
     torch.testing.assert_close(x.std((0, 2, 3), unbiased=False), torch.ones(3), atol=1e-5, rtol=0)
     assert torch.equal(test.mean, train.mean)  # the test set is seen through the training set's eyes

@@ -102,7 +102,7 @@ class ClassifierTask:
         shifts = torch.randint(-reach, reach + 1, (2, size), generator=random)[:, part]
         mirrored = (torch.rand(size, generator=random)[part] < 0.5) & self.config.mirror
         pixels = moved(self.train[chosen], shifts.to(self.device), mirrored.to(self.device))
-        return Labelled(data.normalised(pixels, self.mean, self.std), self.labels[chosen])
+        return Labelled(tiles.normalised(pixels, self.mean, self.std), self.labels[chosen])
 
     def loss(self, model: nn.Module, batch: Labelled) -> Tensor:
         return cross_entropy(model(batch.images), batch.labels)
@@ -119,7 +119,7 @@ class ClassifierTask:
     def measure(self, model: nn.Module, count: int) -> dict[str, Any]:
         right, images = 0, self.test[:count]
         for pixels, labels in zip(images.split(CHUNK), self.test_labels[:count].split(CHUNK), strict=True):
-            right += int((model(data.normalised(pixels, self.mean, self.std)).argmax(-1) == labels).sum())
+            right += int((model(tiles.normalised(pixels, self.mean, self.std)).argmax(-1) == labels).sum())
         return {"accuracy": right / len(images), "images": len(images)}
 
 

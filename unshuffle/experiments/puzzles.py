@@ -124,7 +124,7 @@ class PuzzleTask:
     def puzzles(self, pixels: UInt8[Tensor, "batch c h w"], positions: Int[Tensor, "batch n"]) -> Puzzles:
         """Cut, shuffled and normalised: whole batches on the device."""
         shuffled = take(tiles.cut(pixels, self.config.side, self.config.side), positions)
-        return Puzzles(data.normalised(shuffled, self.mean, self.std), positions)
+        return Puzzles(tiles.normalised(shuffled, self.mean, self.std), positions)
 
     def tested(self, pixels: UInt8[Tensor, "count c h w"], random: torch.Generator) -> Iterator[Puzzles]:
         """Images to test with, some at a time, shuffled as they come."""
