@@ -11,7 +11,10 @@ from unshuffle.encoder import SetEncoder as SetEncoder
 from unshuffle.layer import Arrange as Arrange
 from unshuffle.layer import LinearStart as LinearStart
 from unshuffle.search import search as search
+from unshuffle.shipped import load as load
 from unshuffle.sinkhorn import sinkhorn as sinkhorn
+from unshuffle.solver import Solution as Solution
+from unshuffle.solver import solve as solve
 from unshuffle.structures import Grid as Grid
 from unshuffle.structures import Lattice as Lattice
 from unshuffle.structures import Sequence as Sequence

@@ -12,6 +12,8 @@ from unshuffle.commands import mosaic as _mosaic  # noqa: F401, registers its co
 from unshuffle.commands import sorting as _sorting  # noqa: F401
 from unshuffle.commands.common import reproduce_app, show_help, table_app, train_app
 from unshuffle.commands.evaluate import evaluate_run
+from unshuffle.commands.pack import pack_run
+from unshuffle.commands.solve import solve_pictures
 from unshuffle.experiments.problem import Problem
 from unshuffle.version import __version__
 
@@ -27,6 +29,8 @@ app.add_typer(train_app, name="train")
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(table_app, name="table")
 app.command("evaluate")(evaluate_run)
+app.command("pack")(pack_run)
+app.command("solve")(solve_pictures)
 
 
 def _version(asked: bool) -> None:

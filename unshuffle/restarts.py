@@ -32,21 +32,26 @@ def restart(descent: Descent, *, starts: int = 8, random: torch.Generator | None
         random: where the noise comes from, on the CPU.
     """
     checks.integer("starts", starts, least=1)
-    structure, costs = descent.structure, descent.weighted()
-    batch, (relations, size) = costs.shape[:-3], costs.shape[-3:-1]
-
-    def noise(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=random).to(costs)
-
     orders = [assign(descent.soft(), descent.mask)]
-    low, high = SPREAD
     for _ in range(starts - 1):
-        start = noise(*batch, size, size) * NOISE
-        factors = low + (high - low) * torch.rand(*batch, 1, generator=random).to(costs)
-        again = replace(
-            descent,
-            start=start if descent.start is None else descent.start + start,
-            step_size=(descent.step_size * factors).expand(*batch, relations),
-        )
-        orders.append(assign(again.soft(), descent.mask))
+        orders.append(assign(perturbed(descent, random).soft(), descent.mask))
+    structure, costs = descent.structure, descent.weighted()
     return best_of(costs, structure, search(costs, structure, torch.stack(orders)))
+
+
+def perturbed(descent: Descent, random: torch.Generator | None = None) -> Descent:
+    """The same costs from another start: noise on its scores, and a factor of its own on each set's step sizes."""
+    relations, size = descent.centred.shape[-3:-1]
+    batch = torch.broadcast_shapes(descent.centred.shape[:-3], descent.step_size.shape[:-1])
+
+    def like(values: Tensor) -> Tensor:
+        return values.to(descent.centred)
+
+    start = like(torch.randn(*batch, size, size, generator=random)) * NOISE
+    low, high = SPREAD
+    factors = low + (high - low) * like(torch.rand(*batch, 1, generator=random))
+    return replace(
+        descent,
+        start=start if descent.start is None else descent.start + start,
+        step_size=(descent.step_size * factors).expand(*batch, relations),
+    )

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 if TYPE_CHECKING:
-    from jaxtyping import Num, UInt8
+    from jaxtyping import Float, Num, UInt8
 
 
 def cut(images: Num[Tensor, "*batch c height width"], rows: int, cols: int) -> Num[Tensor, "*batch k c h w"]:
@@ -40,3 +40,9 @@ def rescale(pixels: UInt8[Tensor, "count c h w"], size: int) -> UInt8[Tensor, "c
         resized = interpolate(source.float(), (size, size), mode="bilinear", antialias=True)
         target.copy_(resized.round_().clamp_(0, 255).to(torch.uint8))
     return result
+
+
+def normalised(pixels: UInt8[Tensor, "*batch c h w"], mean: Tensor, std: Tensor) -> Float[Tensor, "*batch c h w"]:
+    """Bytes to numbers of mean 0 and standard deviation 1 over the dataset."""
+    scale = (1 / (255 * std))[:, None, None]
+    return pixels.float().mul_(scale).sub_((mean / std)[:, None, None])

@@ -37,7 +37,7 @@ def test_puzzles_are_the_image_cut_and_shuffled(hub):
     batch = first_batch(t)
     assert batch.tiles.shape == (8, 9, 3, 11, 11)
     chosen = torch.randperm(t.items, generator=mosaic.generator(0, 0))[:8]
-    images = data.normalised(t.train[chosen], t.mean, t.std)
+    images = tiles.normalised(t.train[chosen], t.mean, t.std)
     placed = gather(batch.tiles.flatten(2), batch.order()).view_as(batch.tiles)
     torch.testing.assert_close(tiles.join(placed, 3, 3), images)
     assert len({tuple(row) for row in batch.positions.tolist()}) > 1
@@ -209,7 +209,7 @@ def test_a_model_that_knows_the_answer_scores_full_marks(hub):
             self.arrange = us.Arrange(us.Grid(2, 2), _Given(torch.zeros(16, 2, 4, 4)), steps=0)
 
         def forward(self, x):
-            images = data.normalised(tiles.cut(t.test, 2, 2), t.mean, t.std)
+            images = tiles.normalised(tiles.cut(t.test, 2, 2), t.mean, t.std)
             match = (x[:, :, None] - images[:, None]).square().flatten(3).sum(-1)  # (B, element, position)
             self.arrange.start = _Given(-match.clamp_max(10))
             return self.arrange(x.flatten(2))

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from unshuffle.experiments.files import write
 from unshuffle.experiments.problem import Problem
+from unshuffle.tiles import normalised as normalised
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, UInt8
@@ -86,12 +87,6 @@ def moments(pixels: UInt8[Tensor, "count c h w"]) -> tuple[Float[Tensor, " c"], 
     mean = share @ values
     variance = (share * (values - mean[:, None]).square()).sum(1)
     return mean.float(), variance.sqrt().clamp_min(1e-6).float()
-
-
-def normalised(pixels: UInt8[Tensor, "*batch c h w"], mean: Tensor, std: Tensor) -> Float[Tensor, "*batch c h w"]:
-    """Bytes to numbers of mean 0 and standard deviation 1 over the dataset."""
-    scale = (1 / (255 * std))[:, None, None]
-    return pixels.float().mul_(scale).sub_((mean / std)[:, None, None])
 
 
 def _open(name: str, source: Source, split: str, root: Path | None) -> Any:

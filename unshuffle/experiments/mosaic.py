@@ -137,7 +137,7 @@ class MosaicTask:
     def puzzles(self, pixels: UInt8[Tensor, "batch c h w"], positions: Int[Tensor, "batch n"]) -> Puzzles:
         """Cut, shuffled and normalised: whole batches on the device."""
         shuffled = take(tiles.cut(pixels, self.config.side, self.config.side), positions)
-        return Puzzles(data.normalised(shuffled, self.mean, self.std), positions)
+        return Puzzles(tiles.normalised(shuffled, self.mean, self.std), positions)
 
     def loss(self, model: nn.Module, batch: Puzzles) -> Tensor:
         arrangement = model(batch.tiles)
