@@ -13,6 +13,7 @@ from unshuffle.commands import sorting as _sorting  # noqa: F401
 from unshuffle.commands.common import reproduce_app, show_help, table_app, train_app
 from unshuffle.commands.evaluate import evaluate_run
 from unshuffle.commands.pack import pack_run
+from unshuffle.commands.serve import serve_page
 from unshuffle.commands.solve import solve_pictures
 from unshuffle.experiments.problem import Problem
 from unshuffle.version import __version__
@@ -30,6 +31,7 @@ app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(table_app, name="table")
 app.command("evaluate")(evaluate_run)
 app.command("pack")(pack_run)
+app.command("serve")(serve_page)
 app.command("solve")(solve_pictures)
 
 

@@ -19,6 +19,7 @@ class Film:
     Attributes:
         stage: HTML in which an element with data-slot="name" is a slot.
         frames: for each step, the markup of every slot. The slot "caption" stands beside the slider.
+        note: what there is to see, below the slider.
         plays: from the start as soon as it is shown; else it stands at its end.
 
     Markup is ours alone: whatever comes from a visitor is a picture that was encoded again, or a number.
@@ -29,6 +30,7 @@ class Film:
 
     stage: str
     frames: list[dict[str, str]]
+    note: str = ""
     plays: bool = True
 
     def html(self) -> str:
@@ -39,5 +41,5 @@ class Film:
             f'<div class="film-controls"{hidden}>'
             '<button type="button" aria-label="Play">▶</button>'
             f'<input type="range" min="0" max="{len(self.frames) - 1}" value="0" aria-label="Inner step">'
-            '<output data-slot="caption"></output></div></div>'
+            f'<output data-slot="caption"></output></div><p class="note">{self.note}</p></div>'
         )

@@ -41,7 +41,7 @@ def sorter() -> Arrange:
 
 
 def learned_step_size() -> float:
-    return round(abs(float(sorter().step_size)), 2)
+    return round(abs(sorter().step_size.item()), 2)
 
 
 def read(text: str) -> Tensor:
@@ -111,10 +111,12 @@ def draw(x: Tensor, trajectory: Tensor, costs: Tensor, plays: bool) -> str:
         '<figure class="drawing bars"><figcaption>The numbers, arranged</figcaption>'
         '<svg viewBox="0 0 100 60" preserveAspectRatio="none" role="img" aria-label="Bars" data-slot="bars"></svg>'
         f'</figure><div class="matrices">{share}{given}{arranged}</div>'
-        '<p class="note">Blue: i before j is cheap; red: it costs. In the end all blue lies above the diagonal. '
-        "The layer has only seen ten numbers between 0 and 1; try others, or more of them.</p>"
     )
-    return Film(stage, frames, plays).html()
+    note = (
+        "Blue: i before j is cheap; red: it costs. In the end, all blue lies above the diagonal. "
+        "The layer has only ever seen ten numbers between 0 and 1; try others, or more of them."
+    )
+    return Film(stage, frames, note, plays).html()
 
 
 def moved(text: str, steps: float, step_size: float, temperature: float) -> tuple[Any, str]:
@@ -142,7 +144,7 @@ def tab(opened: gr.Tab) -> None:
             text = gr.Textbox(
                 FIRST, label=f"Up to {MOST} numbers", lines=2, max_lines=3, submit_btn="Sort", elem_id="numbers"
             )
-            with gr.Row():
+            with gr.Row(equal_height=True):
                 count = gr.Slider(2, MOST, 10, step=1, label="How many", min_width=140, elem_id="count")
                 draw_new = gr.Button("Draw", variant="primary", min_width=90, elem_id="draw")
             gr.Markdown("### 2 · Change the descent")

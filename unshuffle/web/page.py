@@ -10,16 +10,20 @@ import gradio as gr
 from unshuffle.web import numbers, picture, results
 
 STYLE = Path(__file__).with_name("page.css")
+TITLE = """# unshuffle
+A network that learns the order a set has lost. Take a picture, cut it up, and watch it come together. Everything runs
+on this computer.
+"""
 AT_ONCE, WAITING = 2, 24  # requests that are worked on, and that may wait
 KEPT = 3600  # seconds that what a visitor sent is kept
 
 
 def page(records: Path | None = None) -> gr.Blocks:
     with gr.Blocks(title="unshuffle", analytics_enabled=False, delete_cache=(KEPT // 4, KEPT)) as blocks:
-        gr.Markdown("# unshuffle\nLearn the order that a set has lost.", elem_id="title")
+        gr.Markdown(TITLE, elem_id="title")
         with gr.Tabs():
             with gr.Tab("Picture"):
-                picture.tab()
+                picture.tab(blocks)
             with gr.Tab("Numbers") as second:
                 numbers.tab(second)
             with gr.Tab("Results") as third:

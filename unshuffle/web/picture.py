@@ -27,9 +27,14 @@ if TYPE_CHECKING:
     from unshuffle.solver import Solution
 
 SIDES = (2, 3, 4, 5)
-SECONDS = 2.0  # no new start of the search after that
+FIRST = 3, 1  # side and seed that the page opens with
+SECONDS = {2: 0.3, 3: 0.4, 4: 1.0, 5: 2.0}  # after that, the search makes no new start
 SHOWN = 480  # pixels of the longer side on the page
 HINT = "Press **Solve**: every pair of pieces is compared, and the pieces find their places step by step."
+PLACE = (
+    '<figure class="drawing"><figcaption>The picture</figcaption>'
+    '<div class="picture" data-slot="picture"></div></figure>'
+)
 # What `Grid.relations` are, in words for the pieces i (row) and j (column) of a cost matrix
 RELATIONS = ("i somewhere above j", "i somewhere left of j", "i directly above j", "i directly left of j")
 
@@ -63,10 +68,8 @@ def image_tag(picture: Image.Image) -> str:
 
 def still(picture: Image.Image, side: int) -> str:
     """A picture before it is solved."""
-    blank = matrix("P: which piece goes where", [], [])
-    pieces = shown_pieces(picture, side)
-    stage = f'<div class="stage"><div class="picture" data-slot="picture"></div><div class="later">{blank}</div></div>'
-    return Film(stage, [{"picture": image_tag(as_image(pieces, side)), "caption": ""}]).html()
+    shown = image_tag(as_image(shown_pieces(picture, side), side))
+    return Film(f'<div class="stage">{PLACE}</div>', [{"picture": shown, "caption": ""}]).html()
 
 
 def film(solution: Solution, side: int) -> str:
@@ -78,15 +81,15 @@ def film(solution: Solution, side: int) -> str:
     frames = []
     for step, soft in enumerate(solution.trajectory):
         blended = as_image(apply(soft, flat).reshape(pieces.shape), side)
-        frames.append({"picture": image_tag(blended), "P": heat(soft), "caption": f"step {step}"})
+        frames.append({"picture": image_tag(blended), "P": heat(soft), "caption": f"step {step}" if step else "start"})
     exact = torch.nn.functional.one_hot(solution.order, len(pieces)).mT
     last = image_tag(as_image(pieces[solution.order], side))
-    frames.append({"picture": last, "P": heat(exact), "caption": "exact"})
+    frames.append({"picture": last, "P": heat(exact), "caption": "searched"})
     return Film(
-        f'<div class="stage"><div class="picture" data-slot="picture"></div>{share}</div>'
-        '<p class="note">Left: the pieces, mixed as P mixes them. Right: a row for each piece, a column for each '
-        "place; yellow is certain. The last frame is the exact answer, after the search.</p>",
+        f'<div class="stage">{PLACE}{share}</div>',
         frames,
+        "Left: the pieces, blended as P says. Right: a row for each piece, a column for each place; yellow is certain. "
+        "The last frame is the exact answer, after the search.",
     ).html()
 
 
@@ -101,7 +104,7 @@ def costs(solution: Solution, side: int) -> str:
         for title, cost, _ in zip(RELATIONS, solution.costs, relations, strict=False)
     ]
     return (
-        f'<div class="matrices">{"".join(drawn)}</div><p class="note">What the network thinks of every pair of pieces: '
+        f'<div class="matrices two">{"".join(drawn)}</div><p class="note">What the network thinks of every pair of pieces: '
         "row i, column j, in the order that was found. Blue pairs want to stand like that, red ones do not.</p>"
     )
 
@@ -155,10 +158,16 @@ def solved(picture: Image.Image | None, side: int, seed: float | None, scrambled
 
     try:
         given, right = prepared(picture, side, seed, scrambled)
-        solution = solver.solve(given, side, side, seconds=SECONDS)
+        solution = solver.solve(given, side, side, seconds=SECONDS[side])
     except (ValueError, TypeError) as error:
         return gr.skip(), problem(error), gr.skip(), gr.skip()
     return film(solution, side), verdict(solution, right), gr.update(visible=True), costs(solution, side)
+
+
+def warm() -> None:
+    """Read the weights of the first grid before somebody waits for them."""
+    side, seed = FIRST
+    solved(None, side, seed, False)
 
 
 def receive(path: str | None, before: Image.Image | None) -> tuple[Image.Image | None, str]:
@@ -175,7 +184,7 @@ def choose(event: gr.SelectData) -> Image.Image:
     return uploaded(samples()[event.index])
 
 
-def tab() -> gr.Blocks | None:
+def tab(blocks: gr.Blocks) -> None:
     """The controls on the left, the film on the right."""
     picture = gr.State(None, time_to_live=3600)
     with gr.Row(equal_height=False):
@@ -195,17 +204,18 @@ def tab() -> gr.Blocks | None:
                 elem_id="samples",
             )
             file = gr.File(
-                label=f"… or send one of yours (up to {BYTES // 2**20} MB; it stays on this computer)",
+                label=f"… or one of yours, up to {BYTES // 2**20} MB",
                 file_types=["image"],
                 height=110,
                 elem_id="upload",
             )
             gr.Markdown("### 2 · Cut it up")
-            side = gr.Radio([(f"{n} × {n}", n) for n in SIDES], value=3, label="Grid", elem_id="grid")
-            with gr.Row():
-                seed = gr.Number(1, precision=0, minimum=0, label="Seed of the disorder", min_width=120, elem_id="seed")
-                again = gr.Button("Scramble again", min_width=120, elem_id="scramble")
-            scrambled = gr.Checkbox(False, label="My picture is in pieces already", elem_id="scrambled")
+            side = gr.Radio([(f"{n} × {n}", n) for n in SIDES], value=FIRST[0], label="Grid", elem_id="grid")
+            with gr.Row(equal_height=True):
+                seed = gr.Number(FIRST[1], precision=0, minimum=0, label="Seed", min_width=90, elem_id="seed")
+                again = gr.Button("Scramble again", min_width=140, elem_id="scramble")
+            scrambled = gr.Checkbox(
+                False, label="My picture is in pieces already", container=False, elem_id="scrambled")
             gr.Markdown("### 3 · Put it together")
             start = gr.Button("Solve", variant="primary", size="lg", elem_id="solve")
         with gr.Column(scale=5, min_width=420):
@@ -216,7 +226,7 @@ def tab() -> gr.Blocks | None:
     given = [picture, side, seed, scrambled]
     shown = [place, message, fold]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    place.attach_load_event(lambda: show(None, 3, 1, False)[0], None)
+    blocks.load(lambda: show(None, *FIRST, False)[0], None, place, **quiet)
     gallery.select(choose, None, picture, **quiet).then(show, given, shown, **quiet)
     file.upload(receive, [file, picture], [picture, message], **quiet).success(
         lambda said, *rest: show(*rest) if said == HINT else (gr.skip(), said, gr.skip()),
@@ -228,4 +238,3 @@ def tab() -> gr.Blocks | None:
         change(show, given, shown, **quiet)
     again.click(lambda before: int(before or 0) + 1, seed, seed, **quiet)
     start.click(solved, given, [place, message, fold, matrices], show_progress="minimal", api_visibility="private")
-    return gr.Blocks.current if hasattr(gr.Blocks, "current") else None

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from unshuffle.experiments.problem import Problem
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # The browser itself refuses whatever is not from here: no script, font, picture or request goes elsewhere
 POLICY = (
@@ -26,6 +31,7 @@ def served(host: str, port: int | None, records: Path | None = None) -> Iterator
         from starlette.middleware import Middleware
 
         from unshuffle.web.page import look, page
+        from unshuffle.web.picture import warm
         from unshuffle.web.uploads import BYTES
 
         blocks = page(records)
@@ -49,6 +55,7 @@ def served(host: str, port: int | None, records: Path | None = None) -> Iterator
             )
         except OSError as error:
             raise Problem(f"cannot serve at {host}:{port}: {error}; choose another with --port") from error
+        Thread(target=warm, daemon=True).start()
         try:
             yield address
         finally:
@@ -72,13 +79,13 @@ class Guard:
 
     HEADERS = ((b"content-security-policy", POLICY.encode()), (b"x-content-type-options", b"nosniff"))
 
-    def __init__(self, app: object) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
-    async def __call__(self, scope, receive, send) -> None:  # type: ignore[no-untyped-def]
-        async def guarded(message) -> None:  # type: ignore[no-untyped-def]
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *self.HEADERS]}
+                message["headers"] = [*message.get("headers", ()), *self.HEADERS]
             await send(message)
 
-        await self.app(scope, receive, guarded if scope["type"] == "http" else send)  # type: ignore[operator]
+        await self.app(scope, receive, guarded if scope["type"] == "http" else send)
