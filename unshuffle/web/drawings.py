@@ -80,7 +80,7 @@ def thumbnail(image: Image.Image) -> Label:
 
 def words(text: str) -> Label:
     def label(x: float, y: float, size: float) -> str:
-        height = min(0.5, 1.5 / max(len(text), 1)) * size
+        height = min(0.4, 1.5 / max(len(text), 1)) * size
         return (
             f'<text x="{x + size / 2:g}" y="{y + size / 2:g}" font-size="{height:g}" text-anchor="middle" '
             f'dominant-baseline="central">{escape(text)}</text>'
@@ -91,7 +91,9 @@ def words(text: str) -> Label:
 
 def bars(values: Float[Tensor, " n"], low: float, high: float) -> str:
     """Inside an SVG of 100 by 60: a bar for each value, from zero or the lowest one up, coloured by its value."""
-    shades = colours(values[None].detach().float(), SHARES, low, high + 0.15 * (high - low)).getdata()
+    # Not up to the palette's end, which is too pale for a bar
+    strip = colours(values[None].detach().float(), SHARES, low, high + 0.15 * (high - low) + 1e-9)
+    shades = [strip.getpixel((k, 0)) for k in range(len(values))]
     floor = min(0.0, low)
     scale, width = 54 / ((max(0.0, high) - floor) or 1.0), 100 / len(values)
     zero = 58 + floor * scale
@@ -100,6 +102,6 @@ def bars(values: Float[Tensor, " n"], low: float, high: float) -> str:
         top, height = zero - max(value, 0.0) * scale, max(abs(value) * scale, 0.6)
         drawn.append(
             f'<rect x="{(k + 0.08) * width:.2f}" y="{top:.2f}" width="{0.84 * width:.2f}" height="{height:.2f}" '
-            f'rx="0.6" fill="rgb{tuple(shade)}"/>'
+            f'rx="0.6" fill="rgb{shade}"/>'
         )
     return "".join(drawn)

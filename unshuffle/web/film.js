@@ -1,4 +1,6 @@
 // Runs once for each film's place on the page; `element` is that place, and `watch` tells of a new film in it.
+const PLAY = '<svg viewBox="0 0 12 12"><path d="M2.5 1v10l8-5z"/></svg>';
+const PAUSE = '<svg viewBox="0 0 12 12"><path d="M2 1h3v10H2zM7 1h3v10H7z"/></svg>';
 let timer = null;
 
 const film = () => element.querySelector(".film");
@@ -15,14 +17,14 @@ function stop() {
   clearInterval(timer);
   timer = null;
   const button = film()?.querySelector("button");
-  if (button) { button.textContent = "▶"; button.ariaLabel = "Play"; }
+  if (button) { button.innerHTML = PLAY; button.ariaLabel = "Play"; }
 }
 
 function play() {
   const root = film(), last = root.frames.length - 1;
   if (Number(root.dataset.step) >= last) show(0);
   const button = root.querySelector("button");
-  button.textContent = "❚❚";
+  button.innerHTML = PAUSE;
   button.ariaLabel = "Pause";
   timer = setInterval(() => {
     const step = Number(root.dataset.step) + 1;

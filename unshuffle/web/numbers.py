@@ -25,7 +25,8 @@ from unshuffle.web.film import SCRIPT, Film
 from unshuffle.web.picture import problem
 
 # PO-U on ten numbers from [0, 1], the paper's settings and a quarter of its sets (540 bytes). Made by
-#   unshuffle train sorting --limit 65536 --run-dir runs/page && cp runs/page/model.safetensors unshuffle/web/sorting.safetensors
+#   unshuffle train sorting --limit 65536 --run-dir runs/page
+#   cp runs/page/model.safetensors unshuffle/web/sorting.safetensors
 WEIGHTS = Path(__file__).with_name("sorting.safetensors")
 HIDDEN, STEPS = 16, 6
 MOST, LARGEST = 24, 1e6
@@ -84,7 +85,7 @@ def sort(text: str, steps: float, step_size: float, temperature: float, *, plays
     done = bool((numbers[order].diff() >= 0).all())
     if done:
         return film, f"**Sorted:** {out}"
-    return film, f"**Not sorted yet:** {out}. More steps, a larger η or a lower temperature decide more sharply."
+    return film, f"**Not quite sorted:** {out} (learned: T = {STEPS}, η = {learned_step_size():g}, temperature 1)"
 
 
 def draw(x: Tensor, trajectory: Tensor, costs: Tensor, plays: bool) -> str:
@@ -95,12 +96,11 @@ def draw(x: Tensor, trajectory: Tensor, costs: Tensor, plays: bool) -> str:
     limit = float(costs.abs().max())
     frames = []
     for step, soft in enumerate(trajectory):
-        arranged = apply(soft, apply(soft, costs).mT).mT  # Pᵀ C P
         frames.append(
             {
                 "bars": bars(apply(soft, x)[:, 0], low, high),
                 "P": heat(soft),
-                "arranged": signed(arranged, limit),
+                "arranged": signed(apply(soft, apply(soft, costs).mT).mT, limit),  # Pᵀ C P
                 "caption": "start" if step == 0 else f"step {step}",
             }
         )

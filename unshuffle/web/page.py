@@ -41,4 +41,5 @@ def look() -> dict[str, Any]:
         font=["system-ui", "Segoe UI", "Roboto", "Helvetica Neue", "DejaVu Sans", "sans-serif"],
         font_mono=["ui-monospace", "SFMono-Regular", "DejaVu Sans Mono", "monospace"],
     )
+    theme.set(body_text_color_subdued="*neutral_500")
     return {"theme": theme, "css": STYLE.read_text()}

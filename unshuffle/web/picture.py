@@ -84,7 +84,7 @@ def film(solution: Solution, side: int) -> str:
         frames.append({"picture": image_tag(blended), "P": heat(soft), "caption": f"step {step}" if step else "start"})
     exact = torch.nn.functional.one_hot(solution.order, len(pieces)).mT
     last = image_tag(as_image(pieces[solution.order], side))
-    frames.append({"picture": last, "P": heat(exact), "caption": "searched"})
+    frames.append({"picture": last, "P": heat(exact), "caption": "after search"})
     return Film(
         f'<div class="stage">{PLACE}{share}</div>',
         frames,
@@ -104,15 +104,16 @@ def costs(solution: Solution, side: int) -> str:
         for title, cost, _ in zip(RELATIONS, solution.costs, relations, strict=False)
     ]
     return (
-        f'<div class="matrices two">{"".join(drawn)}</div><p class="note">What the network thinks of every pair of pieces: '
-        "row i, column j, in the order that was found. Blue pairs want to stand like that, red ones do not.</p>"
+        f'<div class="matrices two">{"".join(drawn)}</div>'
+        '<p class="note">What the network thinks of every pair of pieces, row i and column j, in the order found. '
+        "Blue pairs want to stand like that, red ones do not.</p>"
     )
 
 
 def verdict(solution: Solution, right: Int[Tensor, " k"] | None) -> str:
     """How it went; `right` is the order that would have been right, where it is known."""
-    least = float(solution.certainty.min())
-    rest = f"The least certain piece is {100 * least:.0f} % certain."
+    least = solution.certainty.min().item()
+    rest = f"Every piece is at least {100 * least:.0f} % certain."
     if right is None:
         return f"Done in {solution.seconds:.2f} s. {rest}"
     count, size = int((solution.order == right).sum()), len(right)
@@ -131,7 +132,10 @@ def prepared(picture: Image.Image | None, side: int, seed: float | None, scrambl
     """The picture to solve, and the order that is right, or None if it came in disorder."""
     from unshuffle import solver
 
-    picture = uploaded(samples()[0]) if picture is None else picture
+    if picture is None:
+        if not samples():
+            raise Problem("The sample pictures are not installed here; send one of yours.")
+        picture = uploaded(samples()[0])
     if scrambled:
         return picture, None
     return solver.scramble(picture, side, side, _whole(seed))
@@ -210,12 +214,13 @@ def tab(blocks: gr.Blocks) -> None:
                 elem_id="upload",
             )
             gr.Markdown("### 2 · Cut it up")
-            side = gr.Radio([(f"{n} × {n}", n) for n in SIDES], value=FIRST[0], label="Grid", elem_id="grid")
+            side = gr.Radio([(f"{n}×{n}", n) for n in SIDES], value=FIRST[0], label="Grid", elem_id="grid")
             with gr.Row(equal_height=True):
                 seed = gr.Number(FIRST[1], precision=0, minimum=0, label="Seed", min_width=90, elem_id="seed")
                 again = gr.Button("Scramble again", min_width=140, elem_id="scramble")
             scrambled = gr.Checkbox(
-                False, label="My picture is in pieces already", container=False, elem_id="scrambled")
+                False, label="My picture is in pieces already", container=False, elem_id="scrambled"
+            )
             gr.Markdown("### 3 · Put it together")
             start = gr.Button("Solve", variant="primary", size="lg", elem_id="solve")
         with gr.Column(scale=5, min_width=420):

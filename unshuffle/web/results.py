@@ -30,12 +30,13 @@ def tables(results: Path = RESULTS) -> str:
         )
     parts = []
     for name in sorted(TABLES, key=lambda name: name != "mosaic"):
-        try:
-            found = of(name, results)
-        except Problem:
+        if not any(results.glob(f"{name}-*.json")):
             continue  # not run yet
         parts.append(f"<h3>{escape(name.capitalize())}</h3>")
-        parts += [render(table.markdown()) for table in found]
+        try:
+            parts += [render(table.markdown()) for table in of(name, results)]
+        except Problem as error:
+            parts.append(_missing(escape(str(error))))
     return "".join(parts) or _missing("No run has left a record yet; `unshuffle reproduce mosaic` makes some.")
 
 
@@ -53,9 +54,11 @@ def render(markdown: str, folder: Path | None = None) -> str:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
 
     def image(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
-        source, words = str(tokens[index].attrs.get("src", "")), escape(tokens[index].content)
-        path = None if folder is None else (folder / source).resolve()
-        if path is None or not path.is_relative_to(folder.resolve()) or path.suffix not in KINDS or not path.is_file():
+        words = escape(tokens[index].content)
+        if folder is None:
+            return words
+        path = (folder / str(tokens[index].attrs.get("src", ""))).resolve()
+        if not path.is_relative_to(folder.resolve()) or path.suffix not in KINDS or not path.is_file():
             return words
         held = b64encode(path.read_bytes()).decode()
         return f'<img loading="lazy" alt="{words}" src="data:image/{KINDS[path.suffix]};base64,{held}">'

@@ -16,7 +16,8 @@ BYTES = 20 * 2**20
 PIXELS = 40_000_000
 SIDE = 1024  # more than this is scaled down: the page shows no more
 # Not everything that Pillow reads: some of its formats are read by other programs, or by code that few have looked at
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM")
+FORMATS = {"JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM"}
+TOO_LARGE = f"The page takes pictures of up to {PIXELS // 10**6} million pixels: scale this one down."
 
 
 def uploaded(path: str | PathLike[str]) -> Image.Image:
@@ -32,14 +33,14 @@ def uploaded(path: str | PathLike[str]) -> Image.Image:
 
 def _look(path: str | PathLike[str]) -> None:
     """Its format and its size, as its header says."""
+    Image.init()
     try:
-        with Image.open(path, formats=FORMATS) as image:
+        with Image.open(path, formats=sorted(FORMATS & set(Image.OPEN))) as image:
             width, height = image.size
+    except Image.DecompressionBombError as error:
+        raise Problem(TOO_LARGE) from error
     except Exception as error:  # a hostile header makes the readers raise whatever they like
-        known = ", ".join(name for name in FORMATS if name != "MPO")
+        known = ", ".join(sorted(FORMATS))
         raise Problem(f"This is no picture that can be read here. Send one of these: {known}.") from error
     if width * height > PIXELS:
-        raise Problem(
-            f"This picture has {width:,} × {height:,} pixels, and {PIXELS // 10**6} million are the most that the "
-            "page takes. Scale it down, or solve it with `unshuffle solve`."
-        )
+        raise Problem(f"{TOO_LARGE} It has {width:,} × {height:,}.")
