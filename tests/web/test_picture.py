@@ -13,7 +13,7 @@ from unshuffle.web import picture
 @pytest.fixture(autouse=True)
 def _notes(monkeypatch):
     """Outside of a request there is nobody to warn."""
-    monkeypatch.setattr(picture.gr, "Warning", lambda message, title: None)
+    monkeypatch.setattr(picture.gr, "Warning", lambda message: None)
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,7 @@ def verdict(solution: Solution, right: Int[Tensor, " k"] | None) -> str:
 def problem(error: Exception) -> str:
     """What went wrong, on the page and as a note that goes away."""
     message = escape(str(error))
-    gr.Warning(message, title="That did not work")
+    gr.Warning(message)
     return f"⚠️ {message}"
 
 
@@ -230,7 +230,9 @@ def tab(blocks: gr.Blocks) -> None:
                 matrices = gr.HTML()
     given = [picture, side, seed, scrambled]
     shown = [place, message, fold]
-    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    # In one line: what was asked first is there first, and does not replace what was asked for later
+    inline: dict[str, Any] = {"api_visibility": "private", "concurrency_id": "picture", "concurrency_limit": 1}
+    quiet = inline | {"show_progress": "hidden"}
     blocks.load(lambda: show(None, *FIRST, False)[0], None, place, **quiet)
     gallery.select(choose, None, picture, **quiet).then(show, given, shown, **quiet)
     file.upload(receive, [file, picture], [picture, message], **quiet).success(
@@ -242,4 +244,4 @@ def tab(blocks: gr.Blocks) -> None:
     for change in (side.change, seed.change, scrambled.input):
         change(show, given, shown, **quiet)
     again.click(lambda before: int(before or 0) + 1, seed, seed, **quiet)
-    start.click(solved, given, [place, message, fold, matrices], show_progress="minimal", api_visibility="private")
+    start.click(solved, given, [place, message, fold, matrices], show_progress="minimal", **inline)
