@@ -70,7 +70,7 @@ def test_what_cannot_be_solved_is_said(image, side, seed, words):
 def test_a_bad_file_leaves_the_picture_before(tmp_path):
     before, path = Image.new("RGB", (9, 9)), tmp_path / "<img src=x>.png"
     path.write_text("words")
-    kept, message = picture.receive(path, before)
+    kept, _, message, _ = picture.receive(path, before, 3, 1, False)
     assert kept is before
     assert "no picture" in message
     assert "<" not in message

@@ -81,14 +81,14 @@ def call(client, name, data):
 def test_a_path_of_the_server_is_not_read_as_an_upload(client):
     for path in ("/etc/passwd", str(Path(__file__))):
         file = {"path": path, "orig_name": "x.png", "meta": {"_type": "gradio.FileData"}}
-        said = call(client, "receive", [file, None])
+        said = call(client, "receive", [file, None, 3, 1, False])
         assert not said["success"]
         assert "root:" not in json.dumps(said)
 
 
 def test_an_upload_is_read(client, photograph):
     [path] = upload(client, "photograph.jpg", photograph.read_bytes(), "image/jpeg").json()
-    said = call(client, "receive", [{"path": path, "meta": {"_type": "gradio.FileData"}}, None])
+    said = call(client, "receive", [{"path": path, "meta": {"_type": "gradio.FileData"}}, None, 3, 1, False])
     assert said["success"]
 
 

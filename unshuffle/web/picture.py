@@ -174,18 +174,27 @@ def warm() -> None:
     solved(None, side, seed, False)
 
 
-def receive(path: str | None, before: Image.Image | None) -> tuple[Image.Image | None, str]:
-    """A file that was sent; what was there before stays if it does not do."""
+def receive(path: str | None, before: Image.Image | None, *rest: Any) -> tuple[Any, ...]:
+    """A file that was sent, and what `show` shows of it; what was there before stays if it does not do."""
     if path is None:
-        return before, HINT
+        return before, gr.skip(), gr.skip(), gr.skip()
     try:
-        return uploaded(path), HINT
+        picture = uploaded(path)
     except Problem as error:
-        return before, problem(error)
+        return before, gr.skip(), problem(error), gr.skip()
+    return picture, *show(picture, *rest)
 
 
-def choose(event: gr.SelectData) -> Image.Image:
-    return uploaded(samples()[event.index])
+def choose(event: gr.SelectData, *rest: Any) -> tuple[Any, ...]:
+    """A sample, and what `show` shows of it."""
+    picture = uploaded(samples()[event.index])
+    return picture, *show(picture, *rest)
+
+
+def scramble_again(picture: Image.Image | None, side: int, seed: float | None, scrambled: bool) -> tuple[Any, ...]:
+    """The next seed, and what `show` shows of it."""
+    following = int(seed or 0) + 1
+    return following, *show(picture, side, following, scrambled)
 
 
 def tab(blocks: gr.Blocks) -> None:
@@ -230,18 +239,13 @@ def tab(blocks: gr.Blocks) -> None:
                 matrices = gr.HTML()
     given = [picture, side, seed, scrambled]
     shown = [place, message, fold]
-    # In one line: what was asked first is there first, and does not replace what was asked for later
+    # One event for whatever is done, and one at a time: what was asked for first does not replace what came later
     inline: dict[str, Any] = {"api_visibility": "private", "concurrency_id": "picture", "concurrency_limit": 1}
     quiet = inline | {"show_progress": "hidden"}
     blocks.load(lambda: show(None, *FIRST, False)[0], None, place, **quiet)
-    gallery.select(choose, None, picture, **quiet).then(show, given, shown, **quiet)
-    file.upload(receive, [file, picture], [picture, message], **quiet).success(
-        lambda said, *rest: show(*rest) if said == HINT else (gr.skip(), said, gr.skip()),
-        [message, *given],
-        shown,
-        **quiet,
-    )
-    for change in (side.change, seed.change, scrambled.input):
+    gallery.select(choose, [side, seed, scrambled], [picture, *shown], **quiet)
+    file.upload(receive, [file, *given], [picture, *shown], **quiet)
+    for change in (side.input, seed.input, scrambled.input):
         change(show, given, shown, **quiet)
-    again.click(lambda before: int(before or 0) + 1, seed, seed, **quiet)
+    again.click(scramble_again, given, [seed, *shown], **quiet)
     start.click(solved, given, [place, message, fold, matrices], show_progress="minimal", **inline)

@@ -64,7 +64,7 @@ def render(markdown: str, folder: Path | None = None) -> str:
         return f'<img loading="lazy" alt="{words}" src="data:image/{KINDS[path.suffix]};base64,{held}">'
 
     parser.add_render_rule("image", image)
-    return f'<div class="prose">{parser.render(markdown)}</div>'
+    return f'<div class="records">{parser.render(markdown)}</div>'
 
 
 def _missing(words: str) -> str:
