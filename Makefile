@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-demo: $(VENV)/experiments  ## learn to sort ten numbers, and draw it (under a minute)
+demo: $(VENV)/experiments  ## learn to sort ten numbers, and solve a picture (under a minute)
 	$(BIN)/python -m unshuffle.demo
 
 serve: $(VENV)/web  ## open the page in the browser: pictures, numbers, results (PORT=8000 for another port)

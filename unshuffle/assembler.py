@@ -97,7 +97,16 @@ class Assembler(nn.Module):
             self.arrange.step_size.requires_grad_(False)
 
     def forward(self, x: Float[Tensor, "batch n c h w"]) -> Arrangement:
+        return self.arrange(self.features(x))
+
+    def features(self, x: Float[Tensor, "batch n c h w"]) -> Float[Tensor, "batch n features"]:
         features = self.encoder(x)
         if self.raw:
             features = torch.cat([features, x.flatten(2).to(features.dtype)], -1)
-        return self.arrange(features)
+        return features
+
+    def neighbour_costs(self, x: Float[Tensor, "batch m c h w"]) -> Float[Tensor, "batch r m m"]:
+        """Of the neighbour relations alone: they compare tiles, however many, and know of no positions."""
+        if not isinstance(self.arrange.cost, OrderAndNeighbourCost):
+            raise TypeError(f"{self.arrange.structure!r} has no neighbour relations")
+        return self.arrange.cost.neighbour(self.features(x))

@@ -72,8 +72,14 @@ def as_picture(image: object) -> Image:
     if not isinstance(image, (Tensor, np.ndarray)):
         raise TypeError(f"image must be a PIL image, a path, a tensor or an array, got {checks.describe(image)}")
     pixels = torch.as_tensor(image).cpu()
-    if pixels.dtype != torch.uint8 or pixels.dim() not in (2, 3) or (pixels.dim() == 3 and pixels.shape[2] not in (1, 3, 4)):
-        raise ValueError(f"image must be uint8 (h, w), (h, w, 1), (h, w, 3) or (h, w, 4), got {checks.describe(pixels)}")
+    if (
+        pixels.dtype != torch.uint8
+        or pixels.dim() not in (2, 3)
+        or (pixels.dim() == 3 and pixels.shape[2] not in (1, 3, 4))
+    ):
+        raise ValueError(
+            f"image must be uint8 (h, w), (h, w, 1), (h, w, 3) or (h, w, 4), got {checks.describe(pixels)}"
+        )
     if not pixels.numel():
         raise ValueError(f"image has no pixels: got {checks.describe(pixels)}")
     picture = Image.fromarray(pixels.squeeze(-1).numpy() if pixels.shape[2:] == (1,) else pixels.numpy())
@@ -107,16 +113,23 @@ def rearranged(picture: Image, order: Int[Tensor, " k"], rows: int, cols: int) -
     return result
 
 
-def small_pieces(picture: Image, rows: int, cols: int, tile: int) -> UInt8[Tensor, "k 3 tile tile"]:
-    """What the network sees of each piece. Each is scaled by itself, so that no pixel knows of the piece beside it."""
+def small_pieces(colours: Image, rows: int, cols: int, tile: int) -> UInt8[Tensor, "k 3 tile tile"]:
+    """What the network sees of each piece, from `in_colour(picture)`; as large as asked for, and square.
+
+    Each is scaled by itself, so that no pixel knows of the piece beside it.
+    """
     from PIL.Image import Resampling
 
-    colours = in_colour(picture)
     pieces = [
-        colours.resize((tile, tile), Resampling.BILINEAR, box=box).convert("RGB")
-        for box in boxes(picture, rows, cols)
+        # Cropped first: a filter over a box of the whole picture reaches beyond the box
+        colours.crop(box).resize((tile, tile), Resampling.BILINEAR)
+        for box in boxes(colours, rows, cols)
     ]
-    return torch.from_numpy(np.stack([np.asarray(piece) for piece in pieces])).movedim(-1, 1)
+    return torch.stack([pixels(piece) for piece in pieces])
+
+
+def pixels(colours: Image) -> UInt8[Tensor, "3 height width"]:
+    return torch.from_numpy(np.array(colours)).movedim(-1, 0)
 
 
 def in_colour(picture: Image) -> Image:

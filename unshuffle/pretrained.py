@@ -19,7 +19,7 @@ from unshuffle.structures import Grid
 from unshuffle.tiles import normalised
 
 if TYPE_CHECKING:
-    from jaxtyping import UInt8
+    from jaxtyping import Float, UInt8
 
 
 class Jigsaw(
@@ -79,6 +79,10 @@ class Jigsaw(
                 f"got {checks.describe(pieces)}"
             )
         return self.assembler(normalised(pieces, self.mean, self.std))
+
+    def neighbour_costs(self, tiles: UInt8[Tensor, "batch m c h w"]) -> Float[Tensor, "batch 2 m m"]:
+        """How badly any tile goes directly above, and directly left of, any other: any number of them."""
+        return self.assembler.neighbour_costs(normalised(tiles, self.mean, self.std))
 
     def extra_repr(self) -> str:
         return f"{self.grid!r}, tile={self.tile}"

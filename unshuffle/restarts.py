@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import torch
@@ -32,11 +33,10 @@ def restart(descent: Descent, *, starts: int = 8, random: torch.Generator | None
         random: where the noise comes from, on the CPU.
     """
     checks.integer("starts", starts, least=1)
-    orders = [assign(descent.soft(), descent.mask)]
-    for _ in range(starts - 1):
-        orders.append(assign(perturbed(descent, random).soft(), descent.mask))
+    descents = chain([descent], (perturbed(descent, random) for _ in range(starts - 1)))
+    orders = torch.stack([assign(each.soft(), each.mask) for each in descents])
     structure, costs = descent.structure, descent.weighted()
-    return best_of(costs, structure, search(costs, structure, torch.stack(orders)))
+    return best_of(costs, structure, search(costs, structure, orders))
 
 
 def perturbed(descent: Descent, random: torch.Generator | None = None) -> Descent:

@@ -1,4 +1,4 @@
-"""Put a picture's pieces back in order: the descent, from several starts, and a search on what the network learned."""
+"""Put a picture's pieces back in order: descents from several starts, and a search, on what the network learned."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from torch import Tensor
 
 from unshuffle import checks, shipped
 from unshuffle.assignment import assign
+from unshuffle.closer import closer, scales
 from unshuffle.descent import Descent
-from unshuffle.pictures import as_picture, rearranged, small_pieces, trimmed
+from unshuffle.pictures import as_picture, in_colour, rearranged, small_pieces, trimmed
 from unshuffle.restarts import perturbed
 from unshuffle.search import line_moves, order_cost, search
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 STEPS = 32  # of each descent: more than in training, which finds cheaper orders
 AT_ONCE = 16  # descents in a batch
-SPREAD = 0.05  # cost by which an order is e times less likely; see `certainty`
+SPREAD = 0.25  # cost by which an order is e times less likely; see `certainty`
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Solution:
         given: what it was made from: the picture as it came, without the margin that does not fill the grid.
         order: (K,), which piece of the given picture belongs at each position; pieces and positions row by row.
         certainty: (K,), from 0 to 1, that the piece at each position belongs there; see `certainty`.
-        seconds: that it took, with loading the weights where that had not happened yet.
+        seconds: that it took, without loading the weights.
         trajectory: (steps + 1, N, K), the iterates of the first descent; N are the pieces of the given picture.
         costs: (R, N, N), that the descent lowers: of unit norm, each times its step size.
         rows, cols: of the grid.
@@ -82,18 +83,21 @@ def solve(
     >>> us.solve(torch.arange(48, dtype=torch.uint8).mul(5).reshape(4, 4, 3), 2, 2).picture
     <PIL.Image.Image image mode=RGB size=4x4>
     """
-    begin = time.perf_counter()
     for name, value in (("rows", rows), ("cols", cols), ("starts", starts)):
         checks.integer(name, value, least=1)
     checks.positive("seconds", seconds)
-    given = trimmed(as_picture(image), rows, cols)
     model = _shipped(rows, cols) if model is None else model
     if model.grid.shape != (rows, cols):
         raise ValueError(f"model arranges {model.grid!r}, not {rows} rows and {cols} columns")
-    pieces = small_pieces(given, rows, cols, model.tile)
+    begin = time.perf_counter()
+    given = trimmed(as_picture(image), rows, cols)
+    colours = in_colour(given)
+    pieces = small_pieces(colours, rows, cols, model.tile)
     lay = canonical(pieces)
     descent = model(pieces[lay].unsqueeze(0).to(model.mean.device)).descent
-    descent = replace(descent, steps=STEPS) if descent.steps else descent
+    sizes = [scale * model.tile for scale in scales(given.height // rows, given.width // cols, model.tile)]
+    descent = closer(descent, model, (small_pieces(colours, rows, cols, size)[lay] for size in sizes))
+    descent = replace(descent, steps=STEPS)
     random = torch.Generator().manual_seed(seed)
     orders = explore(descent, starts, begin + seconds, random)
     order, certain = certainty(descent, orders)
@@ -130,9 +134,7 @@ def canonical(pieces: UInt8[Tensor, "k c h w"]) -> Int[Tensor, " k"]:
     return torch.tensor(sorted(range(len(content)), key=content.__getitem__))
 
 
-def explore(
-    descent: Descent, starts: int, deadline: float, random: torch.Generator
-) -> Int[Tensor, "starts n"]:
+def explore(descent: Descent, starts: int, deadline: float, random: torch.Generator) -> Int[Tensor, "starts n"]:
     """Where `starts` descents of one set of costs (1, R, N, N) and the search after each arrive, the layer's first."""
     costs, structure = descent.weighted(), descent.structure
     found = [search(costs, structure, assign(descent.soft()))]
@@ -146,9 +148,7 @@ def explore(
     return torch.cat(found)
 
 
-def certainty(
-    descent: Descent, orders: Int[Tensor, "starts n"]
-) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
+def certainty(descent: Descent, orders: Int[Tensor, "starts n"]) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
     """The cheapest order, and for each position the probability that its element belongs there:
 
         Σ {p(ρ) : ρ[k] = π[k]},   p(ρ) ∝ exp(−c(ρ) / s)
