@@ -92,6 +92,20 @@ def test_an_upload_is_read(client, photograph):
     assert said["success"]
 
 
+def test_nothing_is_left_behind(records):
+    outside = os.environ.get("GRADIO_TEMP_DIR")
+    with served("127.0.0.1", None, records) as url:
+        folder = Path(os.environ["GRADIO_TEMP_DIR"])
+        with httpx.Client(base_url=url, trust_env=False) as client:
+            [path] = upload(client, "a.png", SVG).json()
+        assert Path(path).is_relative_to(folder)
+        assert Path(path).exists()
+    assert not folder.exists()
+    assert os.environ.get("GRADIO_TEMP_DIR") == outside
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url, trust_env=False)
+
+
 def test_a_port_that_is_taken(address):
     port = int(address.rstrip("/").rsplit(":", 1)[1])
     with pytest.raises(Problem, match="choose another with --port"), served("127.0.0.1", port):

@@ -112,8 +112,8 @@ def costs(solution: Solution, side: int) -> str:
 
 def verdict(solution: Solution, right: Int[Tensor, " k"] | None) -> str:
     """How it went; `right` is the order that would have been right, where it is known."""
-    least = solution.certainty.min().item()
-    rest = f"Every piece is at least {100 * least:.0f} % certain."
+    least = min(99, int(100 * solution.certainty.min()))
+    rest = f"Every piece is at least {least} % certain."
     if right is None:
         return f"Done in {solution.seconds:.2f} s. {rest}"
     count, size = int((solution.order == right).sum()), len(right)
