@@ -1,19 +1,4 @@
-import pytest
-
-from unshuffle import cli
 from unshuffle.commands import serve
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    def call(line):
-        monkeypatch.setattr("sys.argv", ["unshuffle", *line.split()])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err
-
-    return call
 
 
 def test_help(command):
