@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo serve test browser lint format bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -13,8 +13,14 @@ help:  ## this list
 demo: $(VENV)/experiments  ## learn to sort ten numbers, and solve a picture (under a minute)
 	$(BIN)/python -m unshuffle.demo
 
-test: lint  ## linters, types and tests, as CI runs them
+serve: $(VENV)/web  ## open the page in the browser: pictures, numbers, results (PORT=8000 for another port)
+	$(BIN)/python -m unshuffle serve $(if $(PORT),--port $(PORT))
+
+test: lint browser  ## linters, types and tests, as CI runs them
 	$(BIN)/python -m pytest
+
+browser:
+	.ci/browser
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -42,6 +48,10 @@ $(VENV)/experiments: $(VENV)/torch pyproject.toml
 	$(INSTALL) -e '.[experiments]'
 	touch $@
 
+$(VENV)/web: $(VENV)/torch pyproject.toml
+	$(INSTALL) -e '.[web]'
+	touch $@ $(VENV)/experiments
+
 $(VENV)/dev: $(VENV)/torch pyproject.toml
 	$(INSTALL) -e '.[dev]'
-	touch $@ $(VENV)/experiments
+	touch $@ $(VENV)/web $(VENV)/experiments

@@ -15,10 +15,10 @@ def _seed():
 @pytest.fixture
 def command(monkeypatch, capsys, tmp_path):
     """Run a command line in an empty folder: exit code, stdout, stderr."""
-    from unshuffle import cli
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
+
+    from unshuffle import cli
 
     def call(line):
         monkeypatch.setattr("sys.argv", ["unshuffle", *line.split()])

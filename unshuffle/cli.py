@@ -16,6 +16,7 @@ from unshuffle.commands.evaluate import evaluate_run
 from unshuffle.commands.figure import draw_figure
 from unshuffle.commands.order import order_file
 from unshuffle.commands.pack import pack_run
+from unshuffle.commands.serve import serve_page
 from unshuffle.commands.solve import solve_pictures
 from unshuffle.experiments.problem import Problem
 from unshuffle.version import __version__
@@ -35,6 +36,7 @@ app.command("evaluate")(evaluate_run)
 app.command("order")(order_file)
 app.command("figure")(draw_figure)
 app.command("pack")(pack_run)
+app.command("serve")(serve_page)
 app.command("solve")(solve_pictures)
 
 
