@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import unshuffle as us
 from tests import reference
 from unshuffle.assignment import permutation
-from unshuffle.search import _Exchanges, _other_moves, _placed, best_of, line_moves, order_cost
+from unshuffle.descent import Descent
+from unshuffle.search import _Exchanges, _other_moves, _placed, _standing, best_of, line_moves, order_cost
 
 STRUCTURES = [
     (us.Sequence(), (6,)),
@@ -63,6 +64,46 @@ def test_every_move_changes_the_cost_by_what_it_says(structure, shape):
             torch.testing.assert_close(changes[:, move], after - before)
 
 
+@pytest.mark.parametrize(("structure", "shape"), STRUCTURES, ids=repr)
+def test_every_move_changes_the_costs_of_the_places_by_what_it_says(structure, shape):
+    costs, order = problem(structure, shape)
+    places = torch.randn_like(costs[:, 0])
+
+    def slow(order):
+        return torch.stack([sum(u[o[k], k] for k in range(len(o))) for u, o in zip(places, order, strict=True)])
+
+    nothing = torch.zeros_like(costs)
+    torch.testing.assert_close(order_cost(nothing, structure, order, places), slow(order))
+    for family in [_Exchanges(structure, costs), *_other_moves(structure, costs)]:
+        shifts = family.shifts(_standing(places, order))
+        for move, source in enumerate(family.sources):
+            torch.testing.assert_close(shifts[:, move], slow(order[:, source]) - slow(order))
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 6])
+def test_places_of_padded_sequences(count):
+    costs, order = problem(us.Sequence(), (6,), (1,))
+    order = torch.cat([order[:, :count], torch.full((1, 6 - count), -1)], 1)
+    places = torch.randn_like(costs[:, 0])
+    found = us.search(costs, us.Sequence(), order, places=places)
+    before, after = (order_cost(costs, us.Sequence(), each, places) for each in (order, found))
+    assert before.item() == pytest.approx(
+        order_cost(costs, us.Sequence(), order).item() + sum(places[0, order[0, k], k].item() for k in range(count))
+    )
+    assert after <= before
+    assert torch.equal(found[:, :count].sort().values, order[:, :count].sort().values)
+    assert (found[:, count:] == -1).all()
+
+
+def test_the_start_decides_where_the_costs_do_not():
+    """Zero costs: the search ends where every element stands at the place that its start asks for."""
+    scores = 5 * torch.eye(6).roll(1, 1)
+    descent = Descent.of(torch.zeros(4, 6, 6), us.Grid(2, 3, neighbours=True), scores, 8, 1.0, 4, 1.0, None)
+    found = us.search(descent.weighted(), descent.structure, torch.arange(6), places=descent.places())
+    assert torch.equal(found, torch.arange(6).roll(1))
+    torch.testing.assert_close(descent.places(), -scores / 8)
+
+
 @given(seed=st.integers(0, 10_000), neighbours=st.booleans(), count=st.integers(0, 6))
 def test_moves_of_padded_sequences(seed, neighbours, count):
     """A move that touches padding is forbidden; any other changes the cost by what it says."""
@@ -111,6 +152,10 @@ def test_finds_the_optimum_of_small_problems_from_several_starts():
     every = torch.tensor(list(itertools.permutations(range(6))))[:, None].expand(-1, 5, -1)
     optimum = order_cost(costs, structure, every).min(0).values
     torch.testing.assert_close(order_cost(costs, structure, found), optimum)
+    places = torch.randn(5, 6, 6, dtype=torch.float64)
+    found = best_of(costs, structure, us.search(costs, structure, starts, places=places), places)
+    optimum = order_cost(costs, structure, every, places).min(0).values
+    torch.testing.assert_close(order_cost(costs, structure, found, places), optimum)
 
 
 def test_moves_of_a_grid():
@@ -152,3 +197,8 @@ def test_zero_costs_move_nothing():
 def test_bad_input(order, error, message):
     with pytest.raises(error, match=message):
         us.search(torch.zeros(2, 6, 6), us.Grid(2, 3), order)
+
+
+def test_bad_places():
+    with pytest.raises(ValueError, match=r"places must be \(\*batch, N, K\) = \(6, 6\)"):
+        us.search(torch.zeros(2, 6, 6), us.Grid(2, 3), torch.arange(6), places=torch.zeros(6, 5))

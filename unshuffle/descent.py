@@ -142,6 +142,17 @@ class Descent:
         """|η_r| C_r, whose total is what the descent lowers."""
         return scale_to_norm(self.centred, self.step_size)
 
+    def places(self) -> Tensor | None:
+        """What the start says that an element's place costs, (*batch, N, N), beside `weighted`: −P̃⁰ / T.
+
+        The last iterate is about S(P̃⁰ − T ∂c/∂P): T times the total cost stands against the start. It is the T of the
+        training that tells how much the start counts; ask before `dataclasses.replace(descent, steps=…)`.
+        """
+        if self.start is None or not self.steps:
+            return None
+        shape = (*self.centred.shape[:-3], *self.centred.shape[-2:])
+        return (self.start.to(self.centred.dtype) / -self.steps).expand(shape)
+
     def soft(self) -> Tensor:
         """The last iterate. Each of the others is dropped as the next one comes."""
         with full_precision(self.centred):

@@ -15,14 +15,20 @@ from unshuffle.descent import Descent
 from unshuffle.search import best_of, search
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from jaxtyping import Float, Int
 
 NOISE = 1.0  # standard deviation of what is added to the start's scores
 SPREAD = (0.5, 1.5)  # range of the factors on the step sizes
 
 
 @torch.no_grad()
-def restart(descent: Descent, *, starts: int = 8, random: torch.Generator | None = None) -> Int[Tensor, "*batch k"]:
+def restart(
+    descent: Descent,
+    *,
+    starts: int = 8,
+    places: Float[Tensor, "*batch n k"] | None = None,
+    random: torch.Generator | None = None,
+) -> Int[Tensor, "*batch k"]:
     """The cheapest order that `starts` descents, each followed by `search`, arrive at.
 
     The first is the descent as it is. The others begin with noise on its start, and scale each set's step sizes.
@@ -30,13 +36,14 @@ def restart(descent: Descent, *, starts: int = 8, random: torch.Generator | None
     Args:
         descent: of an arrangement, as `arrangement.descent`; `dataclasses.replace(descent, steps=32)` takes more steps.
         starts: how many.
+        places: for `search`, usually `arrangement.descent.places()`.
         random: where the noise comes from, on the CPU.
     """
     checks.integer("starts", starts, least=1)
     descents = chain([descent], (perturbed(descent, random) for _ in range(starts - 1)))
     orders = torch.stack([assign(each.soft(), each.mask) for each in descents])
     structure, costs = descent.structure, descent.weighted()
-    return best_of(costs, structure, search(costs, structure, orders))
+    return best_of(costs, structure, search(costs, structure, orders, places=places), places)
 
 
 def perturbed(descent: Descent, random: torch.Generator | None = None) -> Descent:

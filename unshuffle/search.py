@@ -1,7 +1,8 @@
 """Local search on hard orders: what the descent leaves undone, done with the same costs.
 
 An order π puts element π[k] at position k; with D_r[k, k'] = C_r[π[k], π[k']] its cost is c = Σ_r ⟨O_r, D_r⟩, the total
-cost of the corresponding permutation matrix. A round evaluates every move of every set at once from differences of
+cost of the corresponding permutation matrix; where elements prefer positions by themselves (a linear start), what
+their places cost, Σ_k U[π[k], k], comes on top. A round evaluates every move of every set at once from differences of
 that cost, and makes the best move of each set; it ends when no move lowers any cost.
 
 Moves: exchanges of two positions; on a sequence insertions (take one out, put it back elsewhere); on a grid or lattice
@@ -35,6 +36,7 @@ def search(
     structure: Lattice,
     order: Int[Tensor, "*starts_and_batch n"],
     *,
+    places: Float[Tensor, "*batch n n"] | None = None,
     rounds: int = 10_000,
 ) -> Int[Tensor, "*starts_and_batch n"]:
     """Improve hard orders by the best move, again and again, until no move lowers the total cost.
@@ -44,6 +46,8 @@ def search(
         structure: what the elements are arranged on.
         order: (…, *batch, N), from `assign`; −1 past the end of a padded set. More leading dimensions than the costs
             have are several starts of each set; `best_of` picks the cheapest.
+        places: (*batch, N, K), what it costs that an element stands at a position. After a layer with a start,
+            `arrangement.descent.places()`.
         rounds: how many moves each set may make at the most.
 
     >>> import torch, unshuffle as us
@@ -53,21 +57,26 @@ def search(
     """
     check_costs(costs, structure)
     check_order(order, costs)
+    check_places(places, costs)
     checks.integer("rounds", rounds, least=0)
     size, relations = order.shape[-1], costs.shape[-3]
     sets = math.prod(order.shape[:-1])
     flat = at_least_float32(costs).expand(*order.shape[:-1], relations, size, size)
     flat = flat.reshape(sets, relations, size, size)
+    alone = _for_each(places, order, flat)
     result = order.reshape(sets, size).clone()
     moves = [_Exchanges(structure, flat), *_other_moves(structure, flat)]
     # Differences below the rounding errors of a sum of costs would let the search run in circles
-    tolerance = 1e-6 * torch.linalg.vector_norm(flat, dim=(1, 2, 3))
+    tolerance = 1e-6 * (torch.linalg.vector_norm(flat, dim=(1, 2, 3)) + torch.linalg.vector_norm(alone, dim=(1, 2)))
     active = torch.arange(sets, device=order.device)
     for _ in range(rounds):
         if not len(active):
             break
-        placed = _placed(flat[active], result[active])
-        changes = [family.changes(placed, result[active] >= 0) for family in moves]  # each (sets, moves)
+        placed, real = _placed(flat[active], result[active]), result[active] >= 0
+        changes = [family.changes(placed, real) for family in moves]  # each (sets, moves)
+        if places is not None:
+            standing = _standing(alone[active], result[active])
+            changes = [change + family.shifts(standing) for change, family in zip(changes, moves, strict=True)]
         change, best = torch.cat(changes, -1).min(-1)
         improves = change < -tolerance[active]
         active, best = active[improves], best[improves]
@@ -77,22 +86,31 @@ def search(
 
 
 def order_cost(
-    costs: Float[Tensor, "*batch r n n"], structure: Lattice, order: Int[Tensor, "*starts_and_batch n"]
+    costs: Float[Tensor, "*batch r n n"],
+    structure: Lattice,
+    order: Int[Tensor, "*starts_and_batch n"],
+    places: Float[Tensor, "*batch n n"] | None = None,
 ) -> Float[Tensor, "*starts_and_batch"]:
-    """The total cost of hard orders, without a permutation matrix."""
+    """The total cost of hard orders, and of their places, without a permutation matrix."""
     check_costs(costs, structure)
     check_order(order, costs)
+    check_places(places, costs)
     size = order.shape[-1]
     flat = at_least_float32(costs).expand(*order.shape[:-1], *costs.shape[-3:])
     placed = _placed(flat.reshape(-1, *costs.shape[-3:]), order.reshape(-1, size))
-    return (placed * _matrices(structure, placed)).sum((1, 2, 3)).reshape(order.shape[:-1])
+    standing = _standing(_for_each(places, order, placed), order.reshape(-1, size))
+    spent = (placed * _matrices(structure, placed)).sum((1, 2, 3)) + standing.diagonal(dim1=-2, dim2=-1).sum(-1)
+    return spent.reshape(order.shape[:-1])
 
 
 def best_of(
-    costs: Float[Tensor, "*batch r n n"], structure: Lattice, orders: Int[Tensor, "starts *batch n"]
+    costs: Float[Tensor, "*batch r n n"],
+    structure: Lattice,
+    orders: Int[Tensor, "starts *batch n"],
+    places: Float[Tensor, "*batch n n"] | None = None,
 ) -> Int[Tensor, "*batch n"]:
     """The cheapest of several orders of each set."""
-    best = order_cost(costs, structure, orders).argmin(0)
+    best = order_cost(costs, structure, orders, places).argmin(0)
     return orders.gather(0, best[None, ..., None].expand(1, *orders.shape[1:]))[0]
 
 
@@ -110,6 +128,29 @@ def check_order(order: object, costs: Tensor) -> None:
     distinct = (distinct[..., 1:] > distinct[..., :-1]) | (distinct[..., 1:] == -1)
     if not ((order >= 0) == (positions < count)).all() or not distinct.all() or (order >= size).any():
         raise ValueError("order must name each element at most once, from 0 to N − 1, with −1 only past the end")
+
+
+def check_places(places: object, costs: Tensor) -> None:
+    if places is None:
+        return
+    shape = (*costs.shape[:-3], *costs.shape[-2:])
+    if checks.tensor("places", places, dims=2, layout="(*batch, N, K)").shape != shape:
+        raise ValueError(f"places must be (*batch, N, K) = {shape}, got {checks.describe(places)}")
+
+
+def _for_each(places: Tensor | None, order: Tensor, like: Tensor) -> Tensor:
+    """U of every order, (sets, N, K); zero where there is none."""
+    size = order.shape[-1]
+    if places is None:
+        return like.new_zeros(1, size, size).expand(len(like), size, size)
+    return places.to(like.dtype).expand(*order.shape[:-1], size, size).reshape(-1, size, size)
+
+
+def _standing(places: Tensor, order: Tensor) -> Tensor:
+    """M[k, k'] = U[π[k], k'], what the element at k would pay at k'; zero past the end."""
+    real = order >= 0
+    rows = places.gather(1, order.clamp_min(0).unsqueeze(-1).expand(places.shape))
+    return rows * (real[:, :, None] & real[:, None, :])
 
 
 def _placed(costs: Tensor, order: Tensor) -> Tensor:
@@ -156,6 +197,12 @@ class _Exchanges:
         allowed = real[:, self.first] & real[:, self.second]
         return total[:, self.first, self.second].masked_fill(~allowed, torch.inf)
 
+    def shifts(self, standing: Tensor) -> Tensor:
+        """What the moves change in the costs of the places."""
+        own = standing.diagonal(dim1=-2, dim2=-1)
+        total = standing + standing.mT - own.unsqueeze(-1) - own.unsqueeze(-2)
+        return total[:, self.first, self.second]
+
 
 class _Insertions:
     """On a sequence: the element at `source` is taken out and put back at `target`, all between move up by one."""
@@ -186,6 +233,15 @@ class _Insertions:
         allowed = real[:, source] & real[:, target]
         return change.masked_fill(~allowed, torch.inf)
 
+    def shifts(self, standing: Tensor) -> Tensor:
+        own = standing.diagonal(dim1=-2, dim2=-1)
+        down = (standing.diagonal(-1, -2, -1) - own[:, 1:]).cumsum(-1)  # the elements from k = 1 on, moved to k − 1
+        up = (standing.diagonal(1, -2, -1) - own[:, :-1]).cumsum(-1)  # those up to k = N − 2, moved to k + 1
+        passed = [torch.nn.functional.pad(moved, (1, 0)) for moved in (down, up)]
+        source, target = self.source, self.target
+        between = [moved[:, target] - moved[:, source] for moved in passed]
+        return standing[:, source, target] - own[:, source] + torch.where(target > source, between[0], -between[1])
+
     def _links(self, d: Tensor) -> Tensor:
         """Three neighbour pairs are broken by the move, and three made."""
         ringed = torch.nn.functional.pad(d, (1, 1, 1, 1))  # no cost beyond either end
@@ -212,9 +268,14 @@ class _LineMoves:
         inverse = self.sources.argsort(-1)
         moved = matrices[:, inverse[:, :, None], inverse[:, None, :]]  # (R, moves, K, K)
         self.table = (moved - matrices.unsqueeze(1)).transpose(0, 1).flatten(1)  # (moves, R·K·K)
+        identity = torch.eye(sources.shape[-1], dtype=costs.dtype, device=costs.device)
+        self.shifted = (identity[self.sources].mT - identity).flatten(1)  # (moves, K·K)
 
     def changes(self, placed: Tensor, real: Tensor) -> Tensor:
         return placed.flatten(1) @ self.table.mT
+
+    def shifts(self, standing: Tensor) -> Tensor:
+        return standing.flatten(1) @ self.shifted.mT
 
 
 def line_moves(shape: tuple[int, ...]) -> Int[Tensor, "moves k"]:

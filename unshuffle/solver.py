@@ -95,12 +95,13 @@ def solve(
     pieces = small_pieces(colours, rows, cols, model.tile)
     lay = canonical(pieces)
     descent = model(pieces[lay].unsqueeze(0).to(model.mean.device)).descent
+    places = descent.places()
     sizes = [scale * model.tile for scale in scales(given.height // rows, given.width // cols, model.tile)]
     descent = closer(descent, model, (small_pieces(colours, rows, cols, size)[lay] for size in sizes))
     descent = replace(descent, steps=STEPS)
     random = torch.Generator().manual_seed(seed)
-    orders = explore(descent, starts, begin + seconds, random)
-    order, certain = certainty(descent, orders)
+    orders = explore(descent, places, starts, begin + seconds, random)
+    order, certain = certainty(descent, places, orders)
     back = lay.argsort()  # from the pieces as they came to where they stand in `lay`
     order = lay[order.cpu()]
     return Solution(
@@ -134,21 +135,25 @@ def canonical(pieces: UInt8[Tensor, "k c h w"]) -> Int[Tensor, " k"]:
     return torch.tensor(sorted(range(len(content)), key=content.__getitem__))
 
 
-def explore(descent: Descent, starts: int, deadline: float, random: torch.Generator) -> Int[Tensor, "starts n"]:
+def explore(
+    descent: Descent, places: Tensor | None, starts: int, deadline: float, random: torch.Generator
+) -> Int[Tensor, "starts n"]:
     """Where `starts` descents of one set of costs (1, R, N, N) and the search after each arrive, the layer's first."""
     costs, structure = descent.weighted(), descent.structure
-    found = [search(costs, structure, assign(descent.soft()))]
+    found = [search(costs, structure, assign(descent.soft()), places=places)]
     begun = 1
     while begun < starts and time.perf_counter() < deadline:
         count = min(AT_ONCE, starts - begun)
         batch = perturbed(replace(descent, centred=descent.centred.expand(count, -1, -1, -1)), random)
         orders = assign(batch.soft())
-        found.append(search(costs.expand(count, -1, -1, -1), structure, orders))
+        found.append(search(costs, structure, orders[:, None], places=places)[:, 0])
         begun += count
     return torch.cat(found)
 
 
-def certainty(descent: Descent, orders: Int[Tensor, "starts n"]) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
+def certainty(
+    descent: Descent, places: Tensor | None, orders: Int[Tensor, "starts n"]
+) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
     """The cheapest order, and for each position the probability that its element belongs there:
 
         Σ {p(ρ) : ρ[k] = π[k]},   p(ρ) ∝ exp(−c(ρ) / s)
@@ -158,7 +163,7 @@ def certainty(descent: Descent, orders: Int[Tensor, "starts n"]) -> tuple[Int[Te
     certainties on average are the share of pieces in place, on pictures that the figures are not measured on.
     """
     costs, structure = descent.weighted(), descent.structure
-    spent = order_cost(costs.expand(len(orders), -1, -1, -1), structure, orders)
+    spent = order_cost(costs, structure, orders[:, None], places)[:, 0]
     best = orders[spent.argmin()]
     size = len(best)
     first, second = torch.triu_indices(size, size, 1)
@@ -166,7 +171,7 @@ def certainty(descent: Descent, orders: Int[Tensor, "starts n"]) -> tuple[Int[Te
     exchanges[torch.arange(len(first)), first], exchanges[torch.arange(len(first)), second] = second, first
     moves = torch.cat([exchanges, line_moves(structure.shape)]).to(best.device)
     seen = torch.cat([orders, best[moves]]).unique(dim=0)
-    spent = order_cost(costs.expand(len(seen), -1, -1, -1), structure, seen)
+    spent = order_cost(costs, structure, seen[:, None], places)[:, 0]
     likely = (-(spent - spent.min()) / SPREAD).softmax(0)
     return best, likely @ (seen == best).to(likely.dtype)
 

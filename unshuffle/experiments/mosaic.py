@@ -99,17 +99,18 @@ class MosaicTask(PuzzleTask):
         random = generator("test", self.config.side)
         for puzzles in self.tested(pixels, random):
             descent = model(puzzles.tiles).descent
+            places = descent.places()
             if arrange.steps:
                 descent = replace(descent, steps=steps)
             found = {"": assign(descent.soft())}
             if search:
-                found["search_"] = restart(descent, starts=self.config.starts, random=random)
+                found["search_"] = restart(descent, starts=self.config.starts, places=places, random=random)
             for prefix, order in found.items():
                 for name, values in scores(puzzles, order).items():
                     sums[prefix + name] = sums.get(prefix + name, 0.0) + values.double().sum().item()
             if search:
                 costs, structure = descent.weighted(), descent.structure
-                true, best = (order_cost(costs, structure, o) for o in (puzzles.order(), found["search_"]))
+                true, best = (order_cost(costs, structure, o, places) for o in (puzzles.order(), found["search_"]))
                 missed = (true < best - 1e-5 * best.abs()).sum().item()
                 sums["true_costs_less"] = sums.get("true_costs_less", 0.0) + missed
         return {name: total / len(pixels) for name, total in sums.items()} | {"images": len(pixels)}
