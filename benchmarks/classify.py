@@ -9,7 +9,6 @@ add to the folded network. All candidates of a row take turns in one process; im
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-import unshuffle as us
 from benchmarks.measure import interleaved
+from benchmarks.table import save
 from unshuffle import tiles
 from unshuffle.experiments.classifier import network
 from unshuffle.experiments.classify import Reader, settings
@@ -92,10 +91,7 @@ def main() -> None:
                 if len(rows) == 1:
                     print("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
                 print("| " + " | ".join(rows[-1].values()) + " |", flush=True)
-    if arguments.out:
-        about = {"version": us.__version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(about | {"rows": rows}, indent=1, ensure_ascii=False) + "\n")
+    save(rows, arguments.out)
 
 
 if __name__ == "__main__":

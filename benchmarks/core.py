@@ -8,7 +8,6 @@ layer and one pass over the hidden values of all pairs. All candidates of a row 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from torch import Tensor
 import unshuffle as us
 from benchmarks import literal
 from benchmarks.measure import forward_backward, interleaved, peak_memory
+from benchmarks.table import save
 
 Build = Callable[[], Callable[[], None]]
 
@@ -191,10 +191,7 @@ def main() -> None:
             cells = row(case, with_compiled=not arguments.no_compile, with_memory=not arguments.no_memory)
             print("| " + " | ".join(cells) + " |", flush=True)
             rows.append(dict(zip(header, cells, strict=True)))
-    if arguments.out:
-        about = {"version": us.__version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(about | {"rows": rows}, indent=1, ensure_ascii=False) + "\n")
+    save(rows, arguments.out)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 import unshuffle as us
+from benchmarks.table import save
 
 STEP_SIZES = (4.0, 10.0, 25.0)
 
@@ -108,10 +109,7 @@ def main() -> None:
             print("| " + " | ".join(cells) + " |\n|" + "---|" * len(cells))
         print("| " + " | ".join(cells.values()) + " |", flush=True)
         rows.append(cells)
-    if arguments.out:
-        about = {"version": us.__version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(about | {"rows": rows}, indent=1, ensure_ascii=False) + "\n")
+    save(rows, arguments.out)
 
 
 if __name__ == "__main__":

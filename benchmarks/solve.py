@@ -7,13 +7,13 @@ together, at their own size and enlarged. Where a picture has equal pieces, any 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import torch
 from PIL import Image
 
 import unshuffle as us
+from benchmarks.table import save
 from unshuffle import shipped
 from unshuffle.experiments import data
 from unshuffle.pictures import trimmed
@@ -67,9 +67,7 @@ def main() -> None:
             if len(rows) == 1:
                 print("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
             print("| " + " | ".join(rows[-1].values()) + " |", flush=True)
-    about = {"version": us.__version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(about | {"rows": rows}, indent=1, ensure_ascii=False) + "\n")
+    save(rows, arguments.out)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,11 @@ import json
 import re
 from pathlib import Path
 
+import torch
+
+import unshuffle as us
 from unshuffle.experiments import tables
+from unshuffle.experiments.files import write_json
 
 ROWS = re.compile(r"(<!-- table: (\S+) -->\n)(?:\|[^\n]*\n)*")
 TABLES = re.compile(r"(<!-- tables: (\S+)((?: \d+)+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
@@ -21,6 +25,13 @@ TABLES = re.compile(r"(<!-- tables: (\S+)((?: \d+)+) -->\n).*?(<!-- end -->\n)",
 def pages(root: Path) -> list[Path]:
     """Every page that may hold a marker."""
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+
+
+def save(rows: list[dict[str, str]], out: Path | None) -> None:
+    """The record of a benchmark, where one is asked for."""
+    if out is not None:
+        about = {"version": us.__version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
+        write_json(out, about | {"rows": rows})
 
 
 def markdown(record: Path) -> str:

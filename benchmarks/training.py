@@ -7,7 +7,6 @@ literal version trains on the same batches. All candidates of a row take turns i
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +14,10 @@ from typing import Any
 
 import torch
 
-import unshuffle as us
 from benchmarks import literal
 from benchmarks.images import write_hub
 from benchmarks.measure import interleaved
+from benchmarks.table import save
 from unshuffle.experiments.mosaic import MosaicTask, settings
 
 ASKED = {2: 6, 3: 10, 4: 18, 5: 30}
@@ -115,10 +114,7 @@ def main() -> None:
                 if len(rows) == 1:
                     print("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
                 print("| " + " | ".join(rows[-1].values()) + " |", flush=True)
-    if arguments.out:
-        about = {"version": us.__version__, "torch": torch.__version__, "threads": torch.get_num_threads()}
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(about | {"rows": rows}, indent=1, ensure_ascii=False) + "\n")
+    save(rows, arguments.out)
 
 
 if __name__ == "__main__":
