@@ -1,8 +1,8 @@
 """Answers of VQA v2: how they are written, which ones a model chooses from, and what an answer is worth.
 
-Ten people answer a question. The official accuracy of an answer is min(1, matches / 3) among nine of them, averaged over
-the ten ways to leave one out, which comes to 0, .3, .6, .9 or 1 for 0, 1, 2, 3 or more matches. The same score is the
-target in training.
+Ten people answer a question. The official accuracy of an answer is min(1, matches / 3) among nine of them, averaged
+over the ten ways to leave one out, which comes to 0, .3, .6, .9 or 1 for 0, 1, 2, 3 or more matches. The same score is
+the target in training.
 """
 
 from __future__ import annotations
@@ -24,10 +24,17 @@ PUNCTUATION = ';/[]"{}()=+\\_-><@`,?!'
 PERIOD = re.compile(r"\.(?!\d)")
 THOUSANDS = re.compile(r"\d,\d")
 ARTICLES = {"a", "an", "the"}
-NUMBERS = {"none": "0"} | {
-    word: str(value) for value, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
-}
-CONTRACTED = ["ain't", "aren't", "can't", "could've", "couldn't", "couldn't've", "didn't", "doesn't", "don't", "hadn't", "hadn't've", "hasn't", "haven't", "he'd", "he'd've", "he's", "how'd", "how'll", "how's", "i'd've", "i'm", "i've", "isn't", "it'd", "it'd've", "it'll", "ma'am", "mightn't", "mightn't've", "might've", "mustn't", "must've", "needn't", "not've", "o'clock", "oughtn't", "'ow's'at", "shan't", "she'd've", "should've", "shouldn't", "shouldn't've", "somebody'd've", "somebody'll", "somebody's", "someone'd", "someone'd've", "someone'll", "someone's", "something'd", "something'd've", "something'll", "that's", "there'd", "there'd've", "there're", "there's", "they'd", "they'd've", "they'll", "they're", "they've", "'twas", "wasn't", "we'd've", "we've", "weren't", "what'll", "what're", "what's", "what've", "when's", "where'd", "where's", "where've", "who'd", "who'd've", "who'll", "who's", "who've", "why'll", "why're", "why's", "won't", "would've", "wouldn't", "wouldn't've", "y'all", "y'all'll", "y'all'd've", "you'd", "you'd've", "you'll", "you're", "you've"]
+DIGITS = "zero one two three four five six seven eight nine ten"
+NUMBERS = {"none": "0"} | {word: str(value) for value, word in enumerate(DIGITS.split())}
+CONTRACTED = """
+    ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't haven't he'd he'd've
+    he's how'd how'll how's i'd've i'm i've isn't it'd it'd've it'll ma'am mightn't mightn't've might've mustn't must've
+    needn't not've o'clock oughtn't 'ow's'at shan't she'd've should've shouldn't shouldn't've somebody'd've somebody'll
+    somebody's someone'd someone'd've someone'll someone's something'd something'd've something'll that's there'd
+    there'd've there're there's they'd they'd've they'll they're they've 'twas wasn't we'd've we've weren't what'll
+    what're what's what've when's where'd where's where've who'd who'd've who'll who's who've why'll why're why's won't
+    would've wouldn't wouldn't've y'all y'all'll y'all'd've you'd you'd've you'll you're you've
+"""
 SCORES = (0.0, 0.3, 0.6, 0.9, 1.0)
 
 
@@ -39,7 +46,7 @@ def _without_apostrophes(word: str) -> Iterable[str]:
             yield "".join(letter for k, letter in enumerate(word) if k not in dropped)
 
 
-CONTRACTIONS = {forgotten: word for word in CONTRACTED for forgotten in _without_apostrophes(word)}
+CONTRACTIONS = {forgotten: word for word in CONTRACTED.split() for forgotten in _without_apostrophes(word)}
 
 
 @lru_cache(maxsize=2**16)

@@ -110,7 +110,7 @@ def _split(asked: list[Question], path: Path, layout: features.Layout, lexicon: 
     return Split(
         layout.open(),
         torch.tensor([layout.rows[question.image] for question in asked]),
-        _padded([[lexicon.words.get(word, UNKNOWN) for word in words(q.text)] for q in asked], length, PADDING),
+        _padded([[lexicon.words.get(word, UNKNOWN) for word in words(q.text) or [""]] for q in asked], length, PADDING),
         _padded([[lexicon.answers.get(preprocessed(a), -1) for a in q.answers] for q in asked], people, -1),
         _padded([[lexicon.answers.get(a, -1) for a in judged(q.answers)] for q in asked], people, -1),
         torch.tensor([TYPES.index(question.answer_type) for question in asked]),
