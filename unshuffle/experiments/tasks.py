@@ -12,6 +12,7 @@ import torch
 from unshuffle.experiments import mosaic, sorting
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.training import Task
+from unshuffle.experiments.vqa import task as vqa
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Experiment:
 EXPERIMENTS = {
     "sorting": Experiment(sorting.settings, sorting.SortingTask),
     "mosaic": Experiment(mosaic.settings, mosaic.MosaicTask),
+    "vqa": Experiment(vqa.settings, vqa.VqaTask),
 }
 
 

@@ -3,9 +3,10 @@ import torch
 
 import unshuffle as us
 from tests.experiments.vqa.test_counting import boxes_of
+from unshuffle.encoder import encode
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.vqa.ban import Ban
-from unshuffle.experiments.vqa.sequence import ObjectSequence, arrangement
+from unshuffle.experiments.vqa.sequence import ObjectSequence, arrangement, last_cell
 from unshuffle.experiments.vqa.words import Reader, put_glove
 
 FEATURES, WORDS, ANSWERS = 6, 9, 4
@@ -77,7 +78,9 @@ def test_which_models_see_the_given_order(name):
     ban = model(name)
     features, boxes, mask, tokens = batch()
     shuffle = torch.randperm(6)
-    same = torch.allclose(ban(features, boxes, mask, tokens), ban(features[:, shuffle], boxes[:, shuffle], mask, tokens))
+    same = torch.allclose(
+        ban(features, boxes, mask, tokens), ban(features[:, shuffle], boxes[:, shuffle], mask, tokens)
+    )
     assert same == (name != "ban-lstm")
 
 
@@ -115,6 +118,18 @@ def test_an_element_is_its_attention_its_box_and_its_projected_features():
     elements = torch.cat([logits[:, 1, :, None], boxes, reader.project(features)], -1)
     _, (_, cell) = reader.rnn(elements * logits[:, 1, :, None].sigmoid())
     torch.testing.assert_close(found[:, 1], cell[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_last_cell_is_that_of_packed_sequences(dtype):
+    rnn = torch.nn.LSTM(3, 4, batch_first=True).to(dtype)
+    x = torch.randn(5, 6, 3, dtype=dtype, requires_grad=True)
+    mask = torch.arange(6) < torch.tensor([[6], [1], [3], [5], [0]])
+    found, expected = last_cell(x, rnn, mask), encode(x, rnn, mask)
+    torch.testing.assert_close(found, expected)
+    weights = [x, *rnn.parameters()]
+    for mine, theirs in zip(*(torch.autograd.grad(y.square().sum(), weights) for y in (found, expected)), strict=True):
+        torch.testing.assert_close(mine, theirs)
 
 
 def test_glove(tmp_path):

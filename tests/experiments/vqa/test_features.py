@@ -18,7 +18,7 @@ def path(tmp_path):
 
 
 def test_bans_layout(path):
-    images, counts, values, boxes, _ = write_features(path)
+    images, _, values, boxes, _ = write_features(path)
     with h5py.File(path) as file:
         assert {name: file[name].shape for name in file} == {
             "image_features": (10, WIDTH), "image_bb": (10, 4), "spatial_features": (10, 6), "pos_boxes": (4, 2),
@@ -35,7 +35,7 @@ def test_bans_layout(path):
 
 @pytest.mark.parametrize("source", [InMemory, OnDisk])
 def test_sets_of_a_batch(path, source):
-    _, counts, values, boxes, _ = write_features(path)
+    _, _, values, boxes, _ = write_features(path)
     layout = check(path, index_of(path))
     found = source(layout).take(torch.tensor([layout.rows[13], layout.rows[11]]))
     assert found.mask.tolist() == [[True] * 3, [True, False, False]]
@@ -102,7 +102,7 @@ def test_a_value_that_is_no_number(path):
     values = np.zeros((10, WIDTH), "float32")
     values[6, 2] = np.nan
     change(path, "image_features", values)
-    with pytest.raises(Problem, match="train.hdf5: row 6 of image_features holds a value that is not a number"):
+    with pytest.raises(Problem, match=r"train.hdf5: row 6 of image_features holds a value that is not a number"):
         check(path, index_of(path)).open()
 
 

@@ -11,8 +11,9 @@ from unshuffle.experiments.records import Record
 from unshuffle.experiments.tables.mosaic import mosaic
 from unshuffle.experiments.tables.sorting import sorting
 from unshuffle.experiments.tables.table import Table
+from unshuffle.experiments.tables.vqa import vqa
 
-TABLES: dict[str, Callable[[list[Record]], list[Table]]] = {"sorting": sorting, "mosaic": mosaic}
+TABLES: dict[str, Callable[[list[Record]], list[Table]]] = {"sorting": sorting, "mosaic": mosaic, "vqa": vqa}
 
 
 def of(name: str, results: Path) -> list[Table]:

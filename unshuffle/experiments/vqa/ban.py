@@ -1,4 +1,4 @@
-"""Bilinear Attention Networks (Kim et al. 2018) with a counting module, and the paper's way to read the set in order."""
+"""Bilinear Attention Networks (Kim et al. 2018) with a counting module, and the set read in order."""
 
 from __future__ import annotations
 

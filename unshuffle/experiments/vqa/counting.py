@@ -75,7 +75,7 @@ class Monotone(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(pieces))
 
-    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def forward(self, x: Float[Tensor, ...]) -> Float[Tensor, ...]:
         weight = self.weight.abs().to(x.dtype)
         rises = weight / weight.sum()
         return _Interpolate.apply(x.clamp(0, 1), rises)

@@ -53,6 +53,11 @@ class Split:
     types: Int[Tensor, " questions"]  # of TYPES
     kinds: tuple[str, ...]  # question_type of each
 
+    def sizes(self) -> Int[Tensor, " questions"]:
+        """How many proposals the image of each question has."""
+        starts, ends = self.source.spans[self.images].unbind(-1)
+        return ends - starts
+
 
 def load(folder: Path, *, width: int | None, length: int, least: int) -> tuple[Split, Split, Lexicon]:
     """Both splits, checked to the last entry before anything else happens.

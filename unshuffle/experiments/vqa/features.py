@@ -45,6 +45,7 @@ class Source(Protocol):
     """Where the proposals of images come from: `InMemory` or `OnDisk`."""
 
     features: int  # of a proposal
+    spans: Int[Tensor, "images 2"]  # where each image's proposals begin and end
 
     def take(self, images: Int[Tensor, " batch"]) -> Proposals: ...  # by the rows of pos_boxes
 
@@ -133,9 +134,9 @@ def check(path: Path, index: Path, features: int | None = None) -> Layout:
         if shapes["pos_boxes"][1] != 2:
             raise Problem(f"{path}: pos_boxes is {shapes['pos_boxes']}, expected (images, 2)")
         spans = torch.from_numpy(file["pos_boxes"][:].astype(np.int64))
-    rows = read_index(index)
-    _check_spans(path, index, rows, spans, total)
-    return Layout(path, rows, spans, shapes["image_features"][1])
+    images = read_index(index)
+    _check_spans(path, index, images, spans, total)
+    return Layout(path, images, spans, shapes["image_features"][1])
 
 
 def _shape(path: Path, file: Any, name: str) -> tuple[int, int]:

@@ -41,6 +41,11 @@ def read(questions: Path, annotations: Path) -> list[Question]:
     return result
 
 
+def images_of(questions: Path) -> set[int]:
+    """The images that a file asks about."""
+    return {_field(questions, "question", entry, "image_id", int) for entry in _entries(questions, "questions")}
+
+
 def _question(
     questions: Path, annotations: Path, number: int, entry: dict[str, Any], annotation: dict[str, Any]
 ) -> Question:

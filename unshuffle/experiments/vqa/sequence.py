@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from unshuffle.costs import PairwiseCost
-from unshuffle.encoder import encode
 from unshuffle.layer import Arrange
 from unshuffle.structures import Sequence
 
@@ -50,7 +49,32 @@ class ObjectSequence(nn.Module):
         mask = mask.unsqueeze(1).expand(-1, glimpses, -1)
         if self.arrange is not None:
             elements = self.arrange(elements, mask).elements.to(elements.dtype)
-        return encode(elements * elements[..., :1].sigmoid(), self.rnn, mask)
+        weighted = elements * elements[..., :1].sigmoid()
+        return last_cell(weighted.flatten(0, 1), self.rnn, mask.flatten(0, 1)).unflatten(0, (-1, glimpses))
+
+
+HOLD = 40.0  # sigmoid(40) is 1 in float32, sigmoid(−40) adds nothing to a cell
+
+
+def last_cell(
+    elements: Float[Tensor, "batch n features"], rnn: nn.LSTM, mask: Bool[Tensor, "batch n"]
+) -> Float[Tensor, "batch hidden"]:
+    """The last cell state of an LSTM over the real elements, which come first.
+
+    The same as with packed sequences, whose backward pass on a CPU writes as much for every position as for all of
+    them. Instead, one more input says which elements are padding, and by a fixed weight it closes the input gate and
+    opens the forget gate, so that the cell keeps its state to the end.
+    """
+    size, gate = len(elements), elements.new_full((rnn.hidden_size,), HOLD)
+    hold = torch.cat([-gate, gate, gate.new_zeros(2 * rnn.hidden_size)])  # input, forget, cell, output
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    weight, *others = (getattr(rnn, name) for name in names)
+    padding = ~mask.unsqueeze(-1)
+    inputs = torch.cat([elements.masked_fill(padding, 0.0), padding.to(elements.dtype)], -1)
+    zero = elements.new_zeros(1, size, rnn.hidden_size)
+    weights = [torch.cat([weight, hold.unsqueeze(-1)], -1), *others]
+    cell = torch.lstm(inputs, (zero, zero), weights, True, 1, 0.0, rnn.training, False, True)[2]
+    return cell.squeeze(0)
 
 
 def arrangement(projected: int, hidden: int, steps: int, *, neighbours: bool) -> Arrange:
