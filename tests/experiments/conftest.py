@@ -6,6 +6,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import pytest
 
 from benchmarks.images import write_hub
+from unshuffle import cli
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,3 +36,19 @@ def _fresh_accelerate():
     from accelerate.state import AcceleratorState
 
     AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """Run a command line in an empty folder: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def call(line):
+        monkeypatch.setattr("sys.argv", ["unshuffle", *line.split()])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        return stop.value.code, captured.out, captured.err
+
+    return call

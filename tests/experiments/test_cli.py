@@ -4,23 +4,7 @@ import json
 
 import pytest
 
-from unshuffle import __version__, cli
-
-
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
-    """Run a command line in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def call(line):
-        monkeypatch.setattr("sys.argv", ["unshuffle", *line.split()])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err
-
-    return call
+from unshuffle import __version__
 
 
 @pytest.fixture(autouse=True)

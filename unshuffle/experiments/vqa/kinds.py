@@ -13,7 +13,7 @@ from itertools import product
 SHAPES = ("ball", "box", "cone", "star")
 COLOURS = ("red", "green", "blue", "yellow")
 SIZES = ("small", "large")
-ORDINALS = ("first", "second", "third")
+NUMBERS = ("1", "2", "3", "4", "5")  # painted on the objects
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Thing:
     shape: str
     colour: str
     size: str
+    number: str
 
     def looks(self) -> tuple[str, str]:
         return self.colour, self.shape
@@ -65,13 +66,10 @@ def how_many_different(scene: Scene) -> Asked:
             yield f"how many different {what} do the {named(look, True)} have?", str(len(found))
 
 
-def how_many_beside(scene: Scene) -> Asked:
-    """Left or right of the only object that looks so."""
-    for look in SHAPES + COLOURS:
-        places = looking(scene, look)
-        if len(places) == 1:
-            yield f"how many objects are left of the {named(look)}?", str(places[0])
-            yield f"how many objects are right of the {named(look)}?", str(len(scene) - 1 - places[0])
+def what_number(scene: Scene) -> Asked:
+    """That is painted on the first ball, the last red object, …"""
+    for place, thing, look in placed(scene):
+        yield f"what number is on the {place} {named(look)} from the left?", thing.number
 
 
 def is_there_beside(scene: Scene) -> Asked:
@@ -85,9 +83,10 @@ def is_there_beside(scene: Scene) -> Asked:
 
 
 def is_the(scene: Scene) -> Asked:
-    for place, thing in ordinals(scene):
-        for look in SHAPES + COLOURS:
-            yield f"is the {place} object from the left a {named(look)}?", "yes" if look in thing.looks() else "no"
+    for place, thing, look in placed(scene):
+        for other in COLOURS if look in SHAPES else SHAPES:
+            text = other if look in SHAPES else f"a {other}"
+            yield f"is the {place} {named(look)} from the left {text}?", "yes" if other in thing.looks() else "no"
 
 
 def are_there_more(scene: Scene) -> Asked:
@@ -100,17 +99,15 @@ def are_there_more(scene: Scene) -> Asked:
 
 
 def what_colour(scene: Scene) -> Asked:
-    """Of the second object, of the second ball, … from the left."""
-    for place, thing in ordinals(scene):
-        yield f"what colour is the {place} object from the left?", thing.colour
-    for shape in SHAPES:
-        for place, thing in ordinals([scene[k] for k in looking(scene, shape)]):
-            yield f"what colour is the {place} {shape} from the left?", thing.colour
+    for place, thing, look in placed(scene):
+        if look in SHAPES:
+            yield f"what colour is the {place} {look} from the left?", thing.colour
 
 
 def what_shape(scene: Scene) -> Asked:
-    for place, thing in ordinals(scene):
-        yield f"what shape is the {place} object from the left?", thing.shape
+    for place, thing, look in placed(scene):
+        if look in COLOURS:
+            yield f"what shape is the {place} {named(look)} from the left?", thing.shape
 
 
 def which_between(scene: Scene) -> Asked:
@@ -122,17 +119,20 @@ def which_between(scene: Scene) -> Asked:
             yield f"which colour is between the {named(left)} and the {named(right)}?", scene[k + 1].colour
 
 
-def ordinals(scene: Scene) -> Iterator[tuple[str, Thing]]:
-    yield from zip(ORDINALS, scene, strict=False)
-    if scene:
-        yield "last", scene[-1]
+def placed(scene: Scene) -> Iterator[tuple[str, Thing, str]]:
+    """The first, the second and the last object from the left, of all that look alike, if there are several."""
+    for look in SHAPES + COLOURS:
+        alike = looking(scene, look)
+        if len(alike) > 1:
+            for place, k in (("first", alike[0]), ("second", alike[1]), ("last", alike[-1])):
+                yield place, scene[k], look
 
 
 DIGITS = tuple(str(number) for number in range(10))
 KINDS = (
     Kind("how many", "number", how_many, DIGITS),
     Kind("how many different", "number", how_many_different, DIGITS),
-    Kind("how many objects are", "number", how_many_beside, DIGITS),
+    Kind("what number is", "number", what_number, NUMBERS),
     Kind("is there a", "yes/no", is_there_beside, ("yes", "no")),
     Kind("is the", "yes/no", is_the, ("yes", "no")),
     Kind("are there more", "yes/no", are_there_more, ("yes", "no")),

@@ -1,9 +1,9 @@
 """Synthetic scenes in the formats of VQA v2: questions whose answers depend on more than a sum over objects.
 
-A scene has 4 to 9 objects, each with a shape, a colour and a size, in columns of their own, so that left and right are
-never in doubt. A detector that nobody trained sees each object one to five times, in boxes that are shifted and scaled
-a little, with features that are the sum of a vector for the shape, one for the colour and one for the size, and noise:
-10 to 40 proposals of a scene, in random order.
+A scene has 4 to 9 objects, each with a shape, a colour, a size and a number painted on it, in columns of their own, so
+that left and right are never in doubt. A detector that nobody trained sees each object one to five times, in boxes that
+are shifted and scaled a little, with features that are the sum of a vector for each of these, and noise: 10 to 40
+proposals of a scene, in random order.
 
 Questions are of the three official types, and of the kinds of `kinds`; each kind's answers are kept in balance.
 Ten people answer each question, and each is wrong one time in ten: by one in a number, by guessing otherwise.
@@ -20,11 +20,12 @@ import numpy as np
 from unshuffle import checks
 from unshuffle.experiments.seeds import number
 from unshuffle.experiments.vqa import features
-from unshuffle.experiments.vqa.kinds import COLOURS, KINDS, SHAPES, SIZES, Kind, Scene, Thing
+from unshuffle.experiments.vqa.kinds import COLOURS, KINDS, NUMBERS, SHAPES, SIZES, Kind, Scene, Thing
 from unshuffle.experiments.vqa.questions import Question, most_common, write_split
 
 WIDTH, HEIGHT, COLUMNS = 640, 480, 10
 SCALE = np.array([34.0, 56.0])  # pixels of a small and of a large object
+LOOKS = (SHAPES, COLOURS, SIZES, NUMBERS)
 PEOPLE, MISTAKEN = 10, 0.1
 QUESTIONS_OF_A_SCENE = 5
 
@@ -42,6 +43,8 @@ class Scenes:
     def __post_init__(self) -> None:
         for name in ("questions", "held_out", "features"):
             checks.integer(name, getattr(self, name), least=1)
+        if not self.noise >= 0:
+            raise ValueError(f"noise must be a number of at least 0, got {self.noise:g}")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Drawn:
     shape: np.ndarray  # (scenes, most), of SHAPES
     colour: np.ndarray  # (scenes, most), of COLOURS
     size: np.ndarray  # (scenes, most), of SIZES
+    number: np.ndarray  # (scenes, most), of NUMBERS
     centre: np.ndarray  # (scenes, most, 2), pixels
 
 
@@ -68,13 +72,10 @@ def write(folder: Path, config: Scenes) -> None:
         write_split(folder, split, ask(drawn, images, count, random))
 
 
-def codebook(config: Scenes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A vector for each shape, colour and size."""
+def codebook(config: Scenes) -> list[np.ndarray]:
+    """A vector for each shape, colour, size and number."""
     random = np.random.default_rng(number("scenes", config.seed, "codes"))
-    shapes, colours, sizes = (
-        random.standard_normal((len(names), config.features)) for names in (SHAPES, COLOURS, SIZES)
-    )
-    return shapes, colours, sizes
+    return [random.standard_normal((len(names), config.features)) for names in LOOKS]
 
 
 def draw(scenes: int, random: np.random.Generator, most: int = 9, least: int = 4) -> Drawn:
@@ -84,12 +85,12 @@ def draw(scenes: int, random: np.random.Generator, most: int = 9, least: int = 4
     columns = np.sort(np.where(there, columns, COLUMNS), 1)
     x = (columns + 0.5 + random.uniform(-0.15, 0.15, columns.shape)) * WIDTH / COLUMNS
     y = random.uniform(0.15, 0.85, columns.shape) * HEIGHT
-    shape, colour, size = (random.integers(len(names), size=columns.shape) for names in (SHAPES, COLOURS, SIZES))
-    return Drawn(there, shape, colour, size, np.stack([x, y], -1))
+    shape, colour, size, painted = (random.integers(len(names), size=columns.shape) for names in LOOKS)
+    return Drawn(there, shape, colour, size, painted, np.stack([x, y], -1))
 
 
 def detect(
-    drawn: Drawn, codes: tuple[np.ndarray, np.ndarray, np.ndarray], noise: float, random: np.random.Generator
+    drawn: Drawn, codes: list[np.ndarray], noise: float, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many proposals each scene has, and features and boxes of all of them: scene after scene, shuffled in each."""
     # One proposal of each object at least, five at the most, 10 to 40 of a scene
@@ -103,13 +104,13 @@ def detect(
     scene, thing = np.repeat(np.argwhere(drawn.there), times[drawn.there], 0).T
     order = np.lexsort((random.random(len(scene)), scene))
     scene, thing = scene[order], thing[order]
-    kinds = (drawn.shape, drawn.colour, drawn.size)
-    code = np.sum([table[kind[scene, thing]] for table, kind in zip(codes, kinds, strict=True)], axis=0)
+    looks = (drawn.shape, drawn.colour, drawn.size, drawn.number)
+    code = np.sum([table[look[scene, thing]] for table, look in zip(codes, looks, strict=True)], axis=0)
     extent = SCALE[drawn.size[scene, thing]][:, None]
     centre = drawn.centre[scene, thing] + extent * random.normal(0, 0.06, (len(scene), 2))
     extent = extent * np.exp(random.normal(0, 0.08, (len(scene), 2)))
     boxes = np.concatenate([centre - extent / 2, centre + extent / 2], 1).clip(0, [WIDTH, HEIGHT] * 2)
-    values = code + noise * random.standard_normal((len(scene), len(codes[0][0])))
+    values = code + noise * random.standard_normal((len(scene), codes[0].shape[1]))
     return times.sum(1), values.astype(np.float32), boxes.astype(np.float32)
 
 
@@ -137,8 +138,9 @@ def ask(drawn: Drawn, images: np.ndarray, count: int, random: np.random.Generato
 
 
 def scene_of(drawn: Drawn, row: int) -> Scene:
-    looks = zip(drawn.shape[row], drawn.colour[row], drawn.size[row], drawn.there[row], strict=True)
-    return [Thing(SHAPES[shape], COLOURS[colour], SIZES[size]) for shape, colour, size, there in looks if there]
+    looks = zip(drawn.shape[row], drawn.colour[row], drawn.size[row], drawn.number[row], strict=True)
+    things = [Thing(*(names[k] for names, k in zip(LOOKS, look, strict=True))) for look in looks]
+    return things[: drawn.there[row].sum()]
 
 
 def answered(answer: str, kind: Kind, random: np.random.Generator) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "small": {  # two minutes for 20,000 questions on one core
         "features": None, "hidden": 128, "glimpses": 2, "rank": 1, "word_width": 64, "pair_hidden": 32,
-        "set_hidden": 64, "dropout": (0.0, 0.0), "batch_size": 128, "lr": 2e-3, "epochs": 10,
+        "set_hidden": 64, "dropout": (0.0, 0.0), "batch_size": 128, "lr": 4e-3, "epochs": 10,
     },
 }  # fmt: skip
 
