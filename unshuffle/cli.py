@@ -11,7 +11,9 @@ from typer.exceptions import TyperException
 from unshuffle.commands import classify as _classify  # noqa: F401, registers its commands
 from unshuffle.commands import mosaic as _mosaic  # noqa: F401
 from unshuffle.commands import sorting as _sorting  # noqa: F401
+from unshuffle.commands import vqa as _vqa  # noqa: F401
 from unshuffle.commands.common import reproduce_app, show_help, table_app, train_app
+from unshuffle.commands.data import data_app
 from unshuffle.commands.evaluate import evaluate_run
 from unshuffle.commands.figure import draw_figure
 from unshuffle.commands.order import order_file
@@ -32,6 +34,7 @@ app = typer.Typer(
 app.add_typer(train_app, name="train")
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(table_app, name="table")
+app.add_typer(data_app, name="data")
 app.command("evaluate")(evaluate_run)
 app.command("order")(order_file)
 app.command("figure")(draw_figure)

@@ -61,6 +61,24 @@ def test_sorting(tmp_path):
     assert others.rows == [["PO-U", "10", "100.0"]]
 
 
+def test_vqa_is_mean_and_deviation_over_seeds(tmp_path):
+    for seed, number in enumerate((0.5, 0.51, 0.54)):
+        metrics = {"overall": 0.6, "number": number, "kinds": {"how many": number}}
+        config = {"data": "some/where/scenes", "model": "ban-po-u", "seed": seed}
+        Record("vqa", config, metrics, 100, 120.0, {}).write(tmp_path / f"vqa-scenes-ban-po-u-seed{seed}.json")
+    single = Record("vqa", {"data": "cocoqa", "model": "ban"}, {"overall": 0.3, "kinds": {"number": 0.4}}, 9, 9.0, {})
+    single.write(tmp_path / "vqa-cocoqa-ban-seed0.json")
+    coco, coco_kinds, scenes, kinds = tables.of("vqa", tmp_path)
+    assert scenes.header == ["model", "overall", "yes/no", "number", "other", "seeds", "time of one"]
+    assert scenes.rows == [
+        ["BAN + PO-U", "60.00 ± 0.00 (66.33 ± 0.09)", "– (83.50 ± 0.10)", "51.67 ± 2.08 (50.42 ± 0.46)",
+         "– (57.48 ± 0.10)", "3", "2 min"],
+    ]  # fmt: skip
+    assert kinds.rows == [["BAN + PO-U", "51.67 ± 2.08"]]
+    assert coco.rows[0][:2] == ["BAN", "30.00 (65.96 ± 0.16)"]
+    assert coco_kinds.header == ["model", "number"]
+
+
 @pytest.mark.parametrize(
     ("share", "text"),
     [(None, "–"), (0.0, "0.0"), (1.0, "100.0"), (0.123, "12.3"), (0.9996, "99.96"), (0.0001, "0.01"), (0.9985, "99.9")],

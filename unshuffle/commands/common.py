@@ -18,13 +18,13 @@ def show_help(context: typer.Context) -> None:
         raise typer.Exit
 
 
-def _group(text: str) -> typer.Typer:
+def group(text: str) -> typer.Typer:
     return typer.Typer(callback=show_help, invoke_without_command=True, help=text)
 
 
-train_app = _group("Train one model on one task; it can be killed and resumed.")
-reproduce_app = _group("Train every cell of a table that has no record yet.")
-table_app = _group("Our records beside the paper's numbers.")
+train_app = group("Train one model on one task; it can be killed and resumed.")
+reproduce_app = group("Train every cell of a table that has no record yet.")
+table_app = group("Our records beside the paper's numbers.")
 
 
 def run(name: str, chosen: dict[str, Any], running: dict[str, Any], root: Path | None = None) -> None:

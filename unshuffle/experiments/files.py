@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from unshuffle.experiments.problem import Problem
 
 
-def write(path: Path, content: bytes | str) -> None:
-    """Put content in the place of a file at once; a good file stays if anything goes wrong before that."""
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside, to be written, which takes the place of `path` at once; a good file stays if anything goes wrong
+    before that.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with beside.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
+        yield beside
+        with beside.open("rb+") as file:
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise Problem(
             f"cannot write {path}: {error.strerror or error}; what stood there before is untouched"
         ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write(path: Path, content: bytes | str) -> None:
+    """Put content in the place of a file at once."""
+    with replacing(path) as beside:
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

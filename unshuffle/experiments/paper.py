@@ -1,4 +1,4 @@
-"""The paper's numbers: its tables of the mosaic and classification experiments, sides 2 to 5."""
+"""The paper's numbers: its tables of the mosaic and classification experiments, sides 2 to 5, and of VQA v2."""
 
 from __future__ import annotations
 
@@ -94,4 +94,11 @@ CLASSIFY_ERROR: Rows = {
         "cifar10": (0.28, 1.00, 1.47, 1.55),
         "tiny-imagenet": (0.41, 1.15, 1.41, 1.43),
     },
+}
+
+# model -> mean and sample standard deviation over ten runs on VQA v2: overall, yes/no, number, other
+VQA: dict[str, tuple[tuple[float, float], ...]] = {
+    "ban": ((65.96, 0.16), (83.34, 0.09), (49.24, 0.56), (57.17, 0.14)),
+    "ban-lstm": ((66.06, 0.13), (83.29, 0.13), (49.64, 0.37), (57.30, 0.13)),
+    "ban-po-u": ((66.33, 0.09), (83.50, 0.10), (50.42, 0.46), (57.48, 0.10)),
 }

@@ -12,6 +12,7 @@ import torch
 from unshuffle.experiments import classifier, classify, mosaic, sorting
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.training import Task
+from unshuffle.experiments.vqa import task as vqa
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ EXPERIMENTS = {
     "mosaic": Experiment(mosaic.settings, mosaic.MosaicTask),
     "classifier": Experiment(classifier.settings, classifier.ClassifierTask),
     "classify": Experiment(classify.settings, classify.ClassifyTask, classify.needs),
+    "vqa": Experiment(vqa.settings, vqa.VqaTask),
 }
 
 

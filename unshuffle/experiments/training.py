@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from rich.console import Console
@@ -28,6 +28,7 @@ from unshuffle.experiments import checkpoints, records
 from unshuffle.experiments.files import read_json, write, write_json
 from unshuffle.experiments.problem import Problem
 from unshuffle.experiments.progress import Display, display
+from unshuffle.experiments.seeds import number
 from unshuffle.layer import Arrange
 
 PRECISIONS = ("float32", "bf16")
@@ -48,6 +49,13 @@ class Task(Protocol):
     def learning_rate(self, progress: float) -> float: ...  # of the share of all steps that is done
     def watch(self, model: Any) -> dict[str, Any]: ...  # quick metrics after an epoch, on unseen data
     def evaluate(self, model: Any) -> dict[str, Any]: ...  # the metrics of the record, on unseen data
+
+
+@runtime_checkable
+class ChoosesOptimiser(Protocol):
+    """A task that is trained with something else than Adam. Its state must be tensors, for the checkpoints."""
+
+    def optimiser(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer: ...
 
 
 @dataclass(frozen=True)
@@ -206,9 +214,12 @@ class Run:
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         # A model without parameters is only evaluated
         self.total = self.per_epoch * task.config.epochs if trained else 0
-        # The fused form is one kernel instead of a dozen a parameter
-        fused = accelerator.device.type in ("cpu", "cuda")
-        self.optimiser = torch.optim.Adam([{"params": trained}], lr=task.config.lr, fused=fused)
+        self.optimiser: torch.optim.Optimizer
+        if isinstance(task, ChoosesOptimiser):
+            self.optimiser = task.optimiser(trained)
+        else:  # the fused form is one kernel instead of a dozen a parameter
+            fused = accelerator.device.type in ("cpu", "cuda")
+            self.optimiser = torch.optim.Adam([{"params": trained}], lr=task.config.lr, fused=fused)
         before = checkpoints.Progress()
         if files.checkpoint.exists():
             before = checkpoints.load(files.checkpoint, self.model, self.optimiser)
@@ -246,6 +257,7 @@ class Run:
         for group in self.optimiser.param_groups:
             group["lr"] = self.task.learning_rate(self.step / self.total)
         part = slice(rank * share, (rank + 1) * share)
+        torch.manual_seed(number(self.task.config.seed, self.step, rank))  # of dropout, in a resumed run as well
         loss = self.task.loss(self.prepared, self.task.batch(epoch, inside * self.size, self.size, part))
         self.optimiser.zero_grad()
         self.accelerator.backward(loss)

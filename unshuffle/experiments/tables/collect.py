@@ -12,11 +12,13 @@ from unshuffle.experiments.tables.classify import classify
 from unshuffle.experiments.tables.mosaic import mosaic
 from unshuffle.experiments.tables.sorting import sorting
 from unshuffle.experiments.tables.table import Table
+from unshuffle.experiments.tables.vqa import vqa
 
 TABLES: dict[str, Callable[[list[Record]], list[Table]]] = {
     "sorting": sorting,
     "mosaic": mosaic,
     "classify": classify,
+    "vqa": vqa,
 }
 
 
