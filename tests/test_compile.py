@@ -94,9 +94,14 @@ def test_what_the_compiler_traces_is_what_eager_computes():
     costs = sys.modules["unshuffle.costs"]
     own, other = torch.randn(2, 4, 5, dtype=torch.float64), torch.randn(2, 4, 5, dtype=torch.float64)
     out, grad = torch.randn(3, 5, dtype=torch.float64), torch.randn(2, 4, 3, 4, dtype=torch.float64)
-    blocks = costs._Shallow.apply(own, other, out), costs._through_active(own, other, grad)
+
+    def both():
+        through = (costs._through_active(compare, own, other, grad) for compare in (torch.gt, torch.lt))
+        return costs._Shallow.apply(own, other, out), *through
+
+    blocks = both()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.compiler, "is_compiling", lambda: True)
-        fused = costs._Shallow.apply(own, other, out), costs._through_active(own, other, grad)
+        fused = both()
     for one, another in zip(blocks, fused, strict=True):
         torch.testing.assert_close(one, another)
