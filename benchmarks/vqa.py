@@ -50,7 +50,9 @@ def step(config: Vqa, batch: int, objects: int) -> Callable[[], None]:
 
 
 def rows(preset: str, batch: int, objects: int, seconds: float, least: int) -> list[dict[str, str]]:
-    steps = {model: step(settings(preset=preset, model=model), batch, objects) for model in MODELS}
+    steps: dict[str, Callable[[], object]] = {
+        model: step(settings(preset=preset, model=model), batch, objects) for model in MODELS
+    }
     taken = interleaved(steps, seconds=seconds, least=least)
     return [
         {
