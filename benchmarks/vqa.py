@@ -17,8 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 import unshuffle as us
 from benchmarks.measure import interleaved
-from unshuffle.experiments.vqa.ban import Ban
-from unshuffle.experiments.vqa.task import MODELS, PRESETS, Vqa, settings
+from unshuffle.experiments.vqa.task import MODELS, PRESETS, Vqa, ban, settings
 
 WORDS, ANSWERS, FEATURES = 10_000, 3129, 2048
 ASKED = "≤ 1.30 of BAN + LSTM"
@@ -28,17 +27,7 @@ def step(config: Vqa, batch: int, objects: int) -> Callable[[], None]:
     """A training step on random sets."""
     torch.manual_seed(0)
     features = config.features or FEATURES
-    model = Ban(
-        features,
-        WORDS,
-        ANSWERS,
-        hidden=config.hidden,
-        word_width=config.word_width,
-        glimpses=config.glimpses,
-        rank=config.rank,
-        sequence=MODELS[config.model](config, features),
-        dropout=config.dropout,
-    )
+    model = ban(config, features, WORDS, ANSWERS)
     optimiser = torch.optim.Adamax(model.parameters(), lr=config.lr, foreach=True)
     corner = torch.rand(batch, objects, 2)
     boxes = torch.cat([corner, corner + 0.2], -1)
@@ -61,7 +50,9 @@ def step(config: Vqa, batch: int, objects: int) -> Callable[[], None]:
 
 
 def rows(preset: str, batch: int, objects: int, seconds: float, least: int) -> list[dict[str, str]]:
-    steps = {model: step(settings(preset=preset, model=model), batch, objects) for model in MODELS}
+    steps: dict[str, Callable[[], object]] = {
+        model: step(settings(preset=preset, model=model), batch, objects) for model in MODELS
+    }
     taken = interleaved(steps, seconds=seconds, least=least)
     return [
         {

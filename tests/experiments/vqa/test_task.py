@@ -107,6 +107,12 @@ def test_a_run_and_its_record(scenes, tmp_path, model):
     assert evaluate(tmp_path / "run", "cpu", None) == record.metrics
 
 
+def test_bf16(scenes, tmp_path):
+    running = Running(tmp_path / "run", device="cpu", precision="bf16")
+    t = VqaTask(config(scenes, epochs=1, limit=64), CPU)
+    assert training.train(t, running, accelerator_for(running), QUIET).metrics["questions"] == 40
+
+
 def test_resumed_equals_undisturbed(scenes, tmp_path, monkeypatch):
     """With dropout, and with Adamax: to the same bits."""
     chosen = {"model": "ban-po-u", "dropout": (0.2, 0.5)}

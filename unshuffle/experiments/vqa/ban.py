@@ -10,6 +10,7 @@ from unshuffle.experiments.vqa.bilinear import BilinearAttention, BilinearPoolin
 from unshuffle.experiments.vqa.counting import Counter
 from unshuffle.experiments.vqa.sequence import ObjectSequence
 from unshuffle.experiments.vqa.words import Reader
+from unshuffle.sinkhorn import at_least_float32
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -71,7 +72,7 @@ class Ban(nn.Module):
     ) -> Float[Tensor, "batch answers"]:
         question, real = self.question(tokens)
         pairs = (mask.unsqueeze(-1) & real.unsqueeze(-2)).unsqueeze(1)  # (B, 1, N, words)
-        logits = self.attention(features, question)
+        logits = at_least_float32(self.attention(features, question))
         attention = joint_softmax(logits, pairs)
         strongest = logits.masked_fill(~real[:, None, None], -float("inf")).amax(-1)  # (B, G, N): over the words
         everywhere = mask.unsqueeze(1).expand_as(strongest)

@@ -77,7 +77,8 @@ def last_cell(
     return cell.squeeze(0)
 
 
-def arrangement(projected: int, hidden: int, steps: int, *, neighbours: bool) -> Arrange:
+def arrangement(projected: int, hidden: int, steps: int, *, neighbours: bool, temperature: float = 1.0) -> Arrange:
     """PO-U for the elements of an `ObjectSequence`, with or without neighbour relations."""
     structure = Sequence(neighbours=neighbours)
-    return Arrange(structure, PairwiseCost(1 + BOX + projected, hidden, structure), steps=steps)
+    cost = PairwiseCost(1 + BOX + projected, hidden, structure)
+    return Arrange(structure, cost, steps=steps, temperature=temperature)
