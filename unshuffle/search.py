@@ -182,9 +182,7 @@ class _Exchanges:
         self.adjacent = _matrices(structure, costs)
         self.adjacent = self.adjacent + self.adjacent.mT  # zero for an order
         self.first, self.second = torch.triu_indices(size, size, 1, device=costs.device)
-        self.sources = torch.arange(size, device=costs.device).repeat(len(self.first), 1)
-        rows = torch.arange(len(self.first), device=costs.device)
-        self.sources[rows, self.first], self.sources[rows, self.second] = self.second, self.first
+        self.sources = exchanges(size).to(costs.device)
 
     def changes(self, placed: Tensor, real: Tensor) -> Tensor:
         total = torch.zeros_like(placed[:, 0])
@@ -276,6 +274,14 @@ class _LineMoves:
 
     def shifts(self, standing: Tensor) -> Tensor:
         return standing.flatten(1) @ self.shifted.mT
+
+
+def exchanges(size: int) -> Int[Tensor, "moves k"]:
+    """Every exchange of two positions, as the positions that elements are taken from."""
+    first, second = torch.triu_indices(size, size, 1)
+    sources, rows = torch.arange(size).repeat(len(first), 1), torch.arange(len(first))
+    sources[rows, first], sources[rows, second] = second, first
+    return sources
 
 
 def line_moves(shape: tuple[int, ...]) -> Int[Tensor, "moves k"]:

@@ -17,7 +17,7 @@ from unshuffle.closer import closer, scales
 from unshuffle.descent import Descent
 from unshuffle.pictures import as_picture, in_colour, rearranged, small_pieces, trimmed
 from unshuffle.restarts import perturbed
-from unshuffle.search import line_moves, order_cost, search
+from unshuffle.search import exchanges, line_moves, order_cost, search
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,11 +165,7 @@ def certainty(
     costs, structure = descent.weighted(), descent.structure
     spent = order_cost(costs, structure, orders[:, None], places)[:, 0]
     best = orders[spent.argmin()]
-    size = len(best)
-    first, second = torch.triu_indices(size, size, 1)
-    exchanges = torch.arange(size).repeat(len(first), 1)
-    exchanges[torch.arange(len(first)), first], exchanges[torch.arange(len(first)), second] = second, first
-    moves = torch.cat([exchanges, line_moves(structure.shape)]).to(best.device)
+    moves = torch.cat([exchanges(len(best)), line_moves(structure.shape)]).to(best.device)
     seen = torch.cat([orders, best[moves]]).unique(dim=0)
     spent = order_cost(costs, structure, seen[:, None], places)[:, 0]
     likely = (-(spent - spent.min()) / SPREAD).softmax(0)
